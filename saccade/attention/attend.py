@@ -1,0 +1,69 @@
+"""Attention as a function: no parameters, no state, no randomness."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from saccade.attention import masks
+from saccade.attention.scores import Score, scaled_dot
+
+
+class Attended(NamedTuple):
+    """What the queries read, and where they looked to read it."""
+
+    output: Float[Tensor, "*batch T Kv"]
+    weights: Float[Tensor, "*batch T S"]
+
+
+def weigh(
+    scores: Float[Tensor, "*batch T S"], *, mask: Bool[Tensor, "*#batch #T S"] | None = None
+) -> Float[Tensor, "*batch T S"]:
+    """Scores to weights in 0…1 that sum to one over what may be seen.
+
+        aₜᵢ = exp eₜᵢ / Σⱼ exp eₜⱼ        eₜᵢ = −∞ where the mask is False
+
+    A query that may look nowhere weighs everything zero, never NaN.
+    """
+    if mask is None:
+        return scores.softmax(dim=-1)
+    blind = ~mask.any(dim=-1, keepdim=True)  # (*, T, 1): softmax there would be 0/0
+    weights = scores.masked_fill(~(mask | blind), -torch.inf).softmax(dim=-1)
+    return weights.masked_fill(blind, 0.0)
+
+
+def attend(
+    q: Float[Tensor, "*batch T Kq"],
+    k: Float[Tensor, "*batch S Kk"],
+    v: Float[Tensor, "*batch S Kv"],
+    *,
+    mask: Bool[Tensor, "*#batch #T S"] | None = None,
+    score: Score = scaled_dot,
+) -> Attended:
+    """Read from a memory: every query weighs all values by how well their keys fit.
+
+        E = score(q, k)        A = softmax(E) over S        output = A v
+
+    `mask` is True where a query may look. A query that may look nowhere reads zero.
+    """
+    weights = weigh(score(q, k), mask=mask)
+    return Attended(weights @ v, weights)
+
+
+def fused(
+    q: Float[Tensor, "B N T K"],
+    k: Float[Tensor, "B N S K"],
+    v: Float[Tensor, "B N S Kv"],
+    *,
+    mask: Bool[Tensor, "#B #N #T S"] | None = None,
+    causal: bool = False,
+) -> Float[Tensor, "B N T Kv"]:
+    """What `attend` computes, by the kernel that never holds the T×S weights."""
+    if causal and q.shape[-2] == 1:
+        causal = False  # the newest position sees all that there is
+    if causal and (mask is not None or q.shape[-2] != k.shape[-2]):
+        mask = masks.both(mask, masks.causal(q.shape[-2], k.shape[-2], device=q.device))
+        causal = False
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)

@@ -1,0 +1,31 @@
+"""The MLP that a Transformer block applies to each position by itself."""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    """Widen, bend, narrow.
+
+    y = W₂ σ(W₁ x + b₁) + b₂
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        hidden: int,
+        dropout: float = 0.0,
+        activation: Callable[[Tensor], Tensor] = F.relu,
+    ) -> None:
+        super().__init__()
+        self.widen = nn.Linear(width, hidden)
+        self.narrow = nn.Linear(hidden, width)
+        self.dropout = nn.Dropout(dropout)
+        self.activation = activation
+
+    def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        return self.narrow(self.dropout(self.activation(self.widen(x))))

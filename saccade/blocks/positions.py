@@ -1,0 +1,148 @@
+"""Where a vector stands in its sequence: attention itself cannot tell.
+
+What a good encoding must have: a unique value for each position, distances that mean the same in
+sentences of any length, bounded values beyond the training length, and no randomness.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.errors import ConfigError
+
+Encoding = Callable[[Float[Tensor, " T"], int], Float[Tensor, "T D"]]
+
+
+def sinusoids(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
+    """Sines and cosines of falling frequency (Vaswani et al. 2017).
+
+    p(t) = [sin ω₀t, cos ω₀t, sin ω₁t, cos ω₁t, …]        ωₖ = 10000^(−2k/D)
+    """
+    k = torch.arange((width + 1) // 2, device=t.device, dtype=t.dtype)
+    angle = t[:, None] * 10000 ** (-2 * k / width)  # (T, D/2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width]
+
+
+def sinusoids_2d(height: int, width: int, channels: int) -> Float[Tensor, "H W D"]:
+    """Half of the channels tell the row, half the column."""
+    if channels % 2:
+        raise ConfigError(f"channels={channels} must be even: half for rows, half for columns")
+    rows = sinusoids(torch.arange(height).float(), channels // 2)[:, None].expand(-1, width, -1)
+    columns = sinusoids(torch.arange(width).float(), channels // 2)[None].expand(height, -1, -1)
+    return torch.cat([rows, columns], dim=-1)
+
+
+# The rejected ideas, kept as contrasts: each breaks one of the desiderata above.
+
+
+def raw_index(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
+    """The index itself: unbounded, it drowns the words of a long sentence."""
+    return t[:, None].expand(-1, width)
+
+
+def fraction(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
+    """The index over the length: the same position means another value in another sentence."""
+    return (t / (t.max() + 1))[:, None].expand(-1, width)
+
+
+def saturating(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
+    """A bounded rising function: soon all positions look the same."""
+    return t.tanh()[:, None].expand(-1, width)
+
+
+def one_sinusoid(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
+    """A single sine: two positions share a value within every period."""
+    return t.sin()[:, None].expand(-1, width)
+
+
+ENCODINGS: dict[str, Encoding] = {
+    "sinusoids": sinusoids,
+    "raw-index": raw_index,
+    "fraction": fraction,
+    "saturating": saturating,
+    "one-sinusoid": one_sinusoid,
+}
+PositionKind = Literal[
+    "sinusoids", "learned", "raw-index", "fraction", "saturating", "one-sinusoid", "none"
+]
+
+
+class FixedPositions(nn.Module):
+    """A fixed function of the position, computed once and kept while it is long enough."""
+
+    table: Float[Tensor, "T D"]
+
+    def __init__(self, encoding: Encoding, width: int) -> None:
+        super().__init__()
+        self.encoding, self.width = encoding, width
+        self.register_buffer("table", torch.empty(0, width), persistent=False)
+
+    def forward(self, start: int, count: int) -> Float[Tensor, "T D"]:
+        length = start + count
+        if self.encoding is fraction:  # the one that depends on the length: that is its flaw
+            return self._encode(length)[start:]
+        if length > len(self.table):
+            self.table = self._encode(1 << (length - 1).bit_length())
+        return self.table[start:length]
+
+    def _encode(self, length: int) -> Float[Tensor, "T D"]:
+        t = torch.arange(length, device=self.table.device, dtype=torch.float64)
+        return self.encoding(t, self.width).to(self.table.dtype)
+
+
+class LearnedPositions(nn.Module):
+    """A table of parameters, one row for each position up to `longest`."""
+
+    def __init__(self, longest: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(0.02 * torch.randn(longest, width))
+
+    def forward(self, start: int, count: int) -> Float[Tensor, "T D"]:
+        if start + count > len(self.table):
+            raise ConfigError(
+                f"{start + count} positions, but the model learnt only {len(self.table)}; "
+                "give it less text, or train with a larger --model.longest"
+            )
+        return self.table[start : start + count]
+
+
+def make_positions(kind: PositionKind, *, longest: int, width: int) -> nn.Module | None:
+    """The encoding by its name; `longest` matters only to the learned table."""
+    if kind == "none":
+        return None
+    if kind == "learned":
+        return LearnedPositions(longest, width)
+    return FixedPositions(ENCODINGS[kind], width)
+
+
+class Added(nn.Module):
+    """Words plus positions: no extra width.
+
+    h = x + p(t)
+    """
+
+    def __init__(self, positions: nn.Module) -> None:
+        super().__init__()
+        self.positions = positions
+
+    def forward(self, x: Float[Tensor, "B T D"], *, start: int = 0) -> Float[Tensor, "B T D"]:
+        return x + self.positions(start, x.shape[1])
+
+
+class Concatenated(nn.Module):
+    """Words beside positions: the meaning of the words is left alone, at the price of width.
+
+    h = W [x; p(t)]
+    """
+
+    def __init__(self, positions: nn.Module, *, width: int, position_width: int) -> None:
+        super().__init__()
+        self.positions = positions
+        self.mix = nn.Linear(width + position_width, width)
+
+    def forward(self, x: Float[Tensor, "B T D"], *, start: int = 0) -> Float[Tensor, "B T D"]:
+        p = self.positions(start, x.shape[1]).expand(len(x), -1, -1)  # (B, T, P)
+        return self.mix(torch.cat([x, p], dim=-1))

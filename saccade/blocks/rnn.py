@@ -1,0 +1,120 @@
+"""Recurrent networks as the lectures use them: vanilla, GRU, LSTM; stacked; ragged batches.
+
+    vanilla   hₜ = tanh(W xₜ + U hₜ₋₁ + b)
+
+GRU and LSTM add gates. torch's own kernels run them; here are their states, put rows first.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+CellKind = Literal["vanilla", "gru", "lstm"]
+CELLS: dict[CellKind, type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]] = {
+    "vanilla": nn.RNN,
+    "gru": nn.GRU,
+    "lstm": nn.LSTM,
+}
+
+
+class RnnState(NamedTuple):
+    """Hidden state of each layer; an LSTM has a cell state besides. Rows first, to be selected."""
+
+    hidden: Float[Tensor, "R layers H"]
+    cell: Float[Tensor, "R layers H"] | None
+
+    def select(self, rows: Int[Tensor, " R2"]) -> "RnnState":
+        return RnnState(self.hidden[rows], None if self.cell is None else self.cell[rows])
+
+
+class Rnn(nn.Module):
+    """A stack of recurrent layers over a batch of sequences.
+
+    hₜˡ = f(hₜˡ⁻¹, hₜ₋₁ˡ)        hₜ⁰ = xₜ
+    """
+
+    def __init__(
+        self, input_width: int, width: int, *, cell: CellKind, depth: int = 1, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.width, self.depth, self.has_cell = width, depth, cell == "lstm"
+        between = dropout if depth > 1 else 0.0
+        self.layers = CELLS[cell](input_width, width, depth, batch_first=True, dropout=between)
+
+    def start(self, like: Float[Tensor, "R D"]) -> RnnState:
+        """The state before the first word: zero."""
+        zero = like.new_zeros(len(like), self.depth, self.width)
+        return RnnState(zero, zero if self.has_cell else None)
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: RnnState | None = None
+    ) -> tuple[Float[Tensor, "B T H"], RnnState]:
+        output, last = self.layers(x, None if state is None else _layers_first(state))
+        return output, _rows_first(last)
+
+
+class SourceReader(nn.Module):
+    """An encoder that reads ragged sequences and stops each at its own end.
+
+    hₜ = f(xₜ, hₜ₋₁), one way or both ways; both ways are concatenated to the same width.
+    """
+
+    def __init__(
+        self,
+        input_width: int,
+        width: int,
+        *,
+        cell: CellKind,
+        depth: int = 1,
+        dropout: float = 0.0,
+        ways: Literal[1, 2] = 1,
+    ) -> None:
+        super().__init__()
+        self.ways, self.width = ways, width
+        between = dropout if depth > 1 else 0.0
+        self.layers = CELLS[cell](
+            input_width,
+            width // ways,
+            depth,
+            batch_first=True,
+            dropout=between,
+            bidirectional=ways == 2,
+        )
+
+    def forward(
+        self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S H"], RnnState]:
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        output, last = self.layers(packed)
+        unpacked, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
+        return unpacked, self._join(_rows_first(last))
+
+    def _join(self, state: RnnState) -> RnnState:
+        """Put the two ways of a layer side by side: (B, layers·ways, H/ways) → (B, layers, H)."""
+
+        def joined(x: Tensor) -> Tensor:
+            return x.unflatten(1, (-1, self.ways)).flatten(2)
+
+        return RnnState(joined(state.hidden), None if state.cell is None else joined(state.cell))
+
+
+def reverse(tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
+    """Each sequence back to front, its padding left where it is (Sutskever et al. 2014)."""
+    lengths = lengths.to(tokens.device)
+    i = torch.arange(tokens.shape[1], device=tokens.device)
+    back = torch.where(i < lengths[:, None], lengths[:, None] - 1 - i, i)  # (B, S)
+    return tokens.gather(1, back)
+
+
+def _rows_first(state: Tensor | tuple[Tensor, Tensor]) -> RnnState:
+    if isinstance(state, tuple):
+        return RnnState(state[0].transpose(0, 1), state[1].transpose(0, 1))
+    return RnnState(state.transpose(0, 1), None)
+
+
+def _layers_first(state: RnnState) -> Tensor | tuple[Tensor, Tensor]:
+    hidden = state.hidden.transpose(0, 1).contiguous()
+    return hidden if state.cell is None else (hidden, state.cell.transpose(0, 1).contiguous())

@@ -1,0 +1,83 @@
+"""Settings as frozen dataclasses, and their way to and from plain dictionaries (JSON, TOML)."""
+
+import dataclasses
+import types
+import typing
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from torch import nn
+
+from saccade.errors import ConfigError
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(ABC):
+    """Sizes of a model. `vocabulary` is filled in from the tokenizer when training starts."""
+
+    vocabulary: int = 8000
+
+    @abstractmethod
+    def build(self) -> nn.Module:
+        """Fresh weights, from torch's global random state."""
+
+
+def check_positive(settings: Any, *names: str) -> None:
+    """Refuse sizes below one."""
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise ConfigError(f"{name}={getattr(settings, name)} must be at least 1")
+
+
+def check_fraction(settings: Any, *names: str) -> None:
+    """Refuse rates outside [0, 1)."""
+    for name in names:
+        if not 0 <= getattr(settings, name) < 1:
+            raise ConfigError(f"{name}={getattr(settings, name)} must be at least 0 and below 1")
+
+
+def to_dict(settings: Any) -> dict[str, Any]:
+    """Nested plain values; the inverse of `from_dict`."""
+    return dataclasses.asdict(settings)
+
+
+def from_dict(kind: type[Settings], values: Any, *, where: str = "settings") -> Settings:
+    """Build `kind` from untrusted plain values: each must be a known field of the right type."""
+    if not isinstance(values, dict):
+        raise ConfigError(f"{where} must be a table of settings, not {type(values).__name__}")
+    hints = typing.get_type_hints(kind)
+    fields = {field.name for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {}
+    for name, value in typing.cast(dict[Any, Any], values).items():
+        if name not in fields:
+            raise ConfigError(
+                f"{where}.{name} is not a setting; there are: {', '.join(sorted(fields))}"
+            )
+        arguments[name] = _checked(hints[name], value, where=f"{where}.{name}")
+    return kind(**arguments)
+
+
+def _checked(hint: Any, value: Any, *, where: str) -> Any:
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return from_dict(typing.cast(type[Any], hint), value, where=where)
+    if origin is typing.Literal:
+        if value not in options:
+            raise ConfigError(f"{where}={value!r} must be one of: {', '.join(map(str, options))}")
+        return value
+    if origin is tuple and isinstance(value, list | tuple):
+        items = typing.cast(list[Any], value)
+        return tuple(_checked(options[0], item, where=where) for item in items)
+    if origin in (types.UnionType, typing.Union):
+        allowed = tuple(option for option in options if isinstance(option, type))
+    else:
+        allowed = (hint,)
+    if float in allowed and type(value) is int:
+        return float(value)
+    if type(value) not in allowed:
+        names = " or ".join(option.__name__ for option in allowed)
+        raise ConfigError(f"{where}={value!r} must be {names}, not {type(value).__name__}")
+    return value

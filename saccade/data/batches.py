@@ -1,0 +1,82 @@
+"""Batches of similar length within a token budget, in an order that is a function of the seed.
+
+Sorting by length leaves little padding. Where the sorted list is cut depends on the lengths alone,
+so every epoch has the same number of batches of the same shapes; what changes is which of the
+equally long sentences meet, and the order of the batches. Position in the data is one integer.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from saccade.errors import DataError
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Rows of a ragged data set, cut into batches of at most `budget` tokens, padding included.
+
+    `lengths` may have several columns (source, target): a batch costs rows × the sum of its
+    longest lengths.
+    """
+
+    lengths: Int[Tensor, "rows columns"]
+    cuts: list[int]
+    seed: int
+
+    @classmethod
+    def plan(cls, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int) -> "Batches":
+        longest = int(lengths.sum(dim=1).max()) if len(lengths) else 0
+        if longest == 0:
+            raise DataError("there is nothing to make batches of: every row is empty")
+        if longest > budget:
+            raise DataError(
+                f"a row has {longest} tokens, more than a batch may hold ({budget}); "
+                "raise --train.batch-tokens or lower --longest"
+            )
+        ordered = lengths[_by_length(lengths)].tolist()
+        cuts, start, widest = [0], 0, [0] * lengths.shape[1]
+        for row, row_lengths in enumerate(ordered):
+            grown = [max(a, b) for a, b in zip(widest, row_lengths)]
+            if (row - start + 1) * sum(grown) > budget:
+                cuts.append(row)
+                start, grown = row, row_lengths
+            widest = grown
+        return cls(lengths, [*cuts, len(ordered)], seed)
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        return len(self.cuts) - 1
+
+    def epoch(self, number: int) -> list[Int[Tensor, " batch"]]:
+        """The rows of every batch of an epoch, in order."""
+        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        shuffled = torch.randperm(len(self.lengths), generator=rng)
+        rows = shuffled[_by_length(self.lengths[shuffled])]  # equal lengths stay shuffled
+        order = torch.randperm(len(self), generator=rng).tolist()
+        return [rows[self.cuts[i] : self.cuts[i + 1]] for i in order]
+
+    @property
+    def padding(self) -> float:
+        """The share of padding among all positions computed."""
+        ordered = self.lengths[_by_length(self.lengths)]
+        total = sum(
+            (end - start) * int(ordered[start:end].amax(dim=0).sum())
+            for start, end in zip(self.cuts, self.cuts[1:])
+        )
+        return 1 - int(ordered.sum()) / total
+
+
+def _by_length(lengths: Int[Tensor, "rows columns"]) -> Int[Tensor, " rows"]:
+    """A stable order by the last column, then by the one before it."""
+    order = torch.arange(len(lengths))
+    for column in lengths.unbind(dim=1):
+        order = order[column[order].argsort(stable=True)]
+    return order
+
+
+def pad(rows: list[Int[Tensor, " _"]], *, value: int) -> Int[Tensor, "B T"]:
+    """Ragged rows as one rectangle, filled up on the right."""
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)

@@ -1,0 +1,141 @@
+"""Bytes of a file, plain or gzip, as lines that never shift.
+
+Only \\n and \\r\\n end a line. `str.splitlines` also cuts at U+2028, U+0085, form feeds and lone
+carriage returns, any of which would move every later line of one file against its translation.
+"""
+
+import gzip
+import io
+import os
+import stat
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+from saccade.errors import DataError
+
+MAX_LINE = 1_000_000  # bytes: far above any sentence, far below what hurts
+MAX_DOCUMENT = 2_000_000_000  # bytes, unpacked: a small gzip file can hold terabytes
+BOM = b"\xef\xbb\xbf"
+CHUNK = 1 << 16
+
+
+class BadRow(Exception):  # noqa: N818 (a finding about one row, which its reader always catches)
+    """Why a row cannot be used: "kind" or "kind: detail". `side` is 1 where the target is at fault.
+
+    Reports count rows by kind, so a kind is spelt the same wherever it is found.
+    """
+
+    def __init__(self, reason: str, *, side: int = 0) -> None:
+        super().__init__(reason)
+        self.side = side
+
+
+def file_status(path: Path) -> os.stat_result:
+    """What is at this path, following links."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; check the path") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise DataError(f"{path} cannot be read: {error}") from None
+
+
+@contextmanager
+def opened(path: Path) -> Generator[io.BufferedReader]:
+    """The bytes of a regular file, unpacked; whatever fails while reading is a DataError."""
+    mode = file_status(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path} is a directory where a file should be; remove or rename it")
+    if not stat.S_ISREG(mode):  # opening a FIFO would wait for ever
+        raise DataError(f"{path} is not a regular file; copy its content into one first")
+    try:
+        with _stream(path) as stream:
+            yield stream
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{path} is not a whole gzip file ({error}); fetch or pack it again"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _stream(path: Path) -> io.BufferedReader:
+    if path.suffix == ".gz":
+        return io.BufferedReader(gzip.GzipFile(path), CHUNK)
+    return path.open("rb")
+
+
+def lines(path: Path) -> Iterator[bytes | None]:
+    """Each line without its ending; None for one over MAX_LINE bytes, which is never held whole."""
+    with opened(path) as stream:
+        first = stream.readline(MAX_LINE + 2 + len(BOM)).removeprefix(BOM)
+        if not first:
+            raise DataError(f"{path} is empty: it holds no lines; fill it or take it away")
+        for line in chain([first], iter(lambda: stream.readline(MAX_LINE + 2), b"")):
+            yield _ended(line, stream)
+
+
+def _ended(line: bytes, stream: io.BufferedReader) -> bytes | None:
+    if line.endswith(b"\n"):
+        line = line[:-2] if line.endswith(b"\r\n") else line[:-1]
+    elif len(line) > MAX_LINE:
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = stream.readline(CHUNK)
+    return line if len(line) <= MAX_LINE else None
+
+
+def document(path: Path) -> bytes:
+    """All bytes of a file but its byte order mark."""
+    raw = b"".join(chunks(path)).removeprefix(BOM)
+    if not raw:
+        raise DataError(f"{path} is empty: it holds no text; fill it or take it away")
+    return raw
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """All bytes of a file, a piece at a time, up to MAX_DOCUMENT."""
+    total = 0
+    with opened(path) as stream:
+        while piece := stream.read(CHUNK):
+            total += len(piece)
+            if total > MAX_DOCUMENT:
+                raise DataError(f"{path} holds over {MAX_DOCUMENT:,} bytes; cut it into pieces")
+            yield piece
+
+
+def text_of(line: bytes | None) -> str:
+    """A line as text; it may be empty."""
+    if line is None:
+        raise BadRow(f"too long: over {MAX_LINE:,} bytes")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        at = error.start
+        raise BadRow(f"not UTF-8: byte 0x{line[at]:02x} at offset {at} of the line") from None
+    if "\0" in text:
+        raise BadRow(f"NUL character: at offset {line.index(0)} of the line")
+    if "\r" in text:
+        raise BadRow("carriage return inside the line")
+    return text
+
+
+def filled(text: str) -> str:
+    """A text with something to read in it."""
+    if not text or text.isspace():
+        raise BadRow("empty")
+    return text
+
+
+def filled_pair(source: str, target: str) -> tuple[str, str]:
+    """A pair with something to read on both sides."""
+    lacks = [not text or text.isspace() for text in (source, target)]
+    if all(lacks):
+        raise BadRow("empty")
+    if any(lacks):
+        side = lacks.index(True)
+        raise BadRow(f"one side empty: the {('source', 'target')[side]}", side=side)
+    return source, target

@@ -1,0 +1,137 @@
+"""Records: a JSON object per line, or a row of a Parquet table, with texts under known keys.
+
+A pair is {"source": …, "target": …}, {"en": …, "de": …} with the languages the user named, or the
+Hugging Face shape {"translation": {"en": …, "de": …}}.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from saccade.data.readers.find import order_hint
+from saccade.data.readers.lines import MAX_LINE, BadRow, filled, filled_pair, lines, text_of
+from saccade.data.readers.report import Problem
+from saccade.errors import DataError
+
+Names = Sequence[tuple[str, str]]
+Record = tuple[int, object] | Problem  # the line and what it holds
+
+HUGGING_FACE = "translation"
+_NAMED = 5  # keys shown in a reason
+
+
+def json_records(path: Path) -> Iterator[Record]:
+    """The value on each line of a JSON Lines file."""
+    for number, raw in enumerate(lines(path), start=1):
+        try:
+            yield number, _json(filled(text_of(raw)))
+        except BadRow as bad:
+            yield Problem(str(path), number, str(bad))
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadRow(f"not JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise BadRow("not JSON: nested too deeply") from None
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        raise BadRow("not JSON: a number has too many digits") from None
+
+
+def record_pairs(
+    records: Iterable[Record], path: Path, names: Names
+) -> Iterator[tuple[str, str] | Problem]:
+    """The pair in each record, under the first of `names` that it has."""
+    for record in records:
+        if isinstance(record, Problem):
+            yield record
+            continue
+        number, value = record
+        try:
+            fields = _fields(value)
+            nested = fields.get(HUGGING_FACE)
+            if isinstance(nested, dict):
+                fields = cast(dict[str, Any], nested)
+                _require_named_languages(f"{path}:{number}", fields, names)
+            source, target = _keys(fields, names)
+            yield filled_pair(_text(fields, source), _text(fields, target))
+        except BadRow as bad:
+            yield Problem(str(path), number, str(bad))
+
+
+def record_texts(records: Iterable[Record], path: Path, field: str) -> Iterator[str | Problem]:
+    """The text in each record."""
+    for record in records:
+        if isinstance(record, Problem):
+            yield record
+            continue
+        number, value = record
+        try:
+            yield filled(_text(_fields(value), field))
+        except BadRow as bad:
+            yield Problem(str(path), number, str(bad))
+
+
+def _fields(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BadRow(f"wrong type: the row is {_kind(value)}, not an object with keys")
+    return cast(dict[str, Any], value)
+
+
+def _require_named_languages(where: str, fields: dict[str, Any], names: Names) -> None:
+    """Stop for good where the rows name languages and the user has not: no row can be read."""
+    if len(names) == 1 and len(fields) > 1 and not set(names[0]) & set(fields):
+        languages = sorted(fields)
+        raise DataError(
+            f"{where} has {_shown(languages)}: say which is the source: {order_hint(languages)}"
+        )
+
+
+def _keys(fields: dict[str, Any], names: Names) -> tuple[str, str]:
+    for source, target in names:
+        if source in fields and target in fields:
+            return source, target
+    source, target = names[0]
+    lacking = " and ".join(repr(name) for name in (source, target) if name not in fields)
+    hint = "" if len(names) > 1 else "; name yours with --source and --target"
+    raise BadRow(f"missing key: no {lacking}; it has {_shown(fields)}{hint}")
+
+
+def _text(fields: dict[str, Any], key: str) -> str:
+    if key not in fields:
+        raise BadRow(f"missing key: no {key!r}; it has {_shown(fields)}")
+    text = fields[key]
+    if not isinstance(text, str):
+        raise BadRow(f"wrong type: {key!r} is {_kind(text)}, not a string")
+    if "\0" in text:
+        raise BadRow(f"NUL character: in {key!r}")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadRow(f"lone surrogate: in {key!r}, half of a character") from None
+    if size > MAX_LINE:
+        raise BadRow(f"too long: over {MAX_LINE:,} bytes")
+    return text
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    names: dict[type, str] = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        bool: "a boolean",
+        bytes: "bytes",
+    }
+    return names.get(type(value), "a number" if isinstance(value, int | float) else "no text")
+
+
+def _shown(keys: Iterable[str]) -> str:
+    """Keys come from the file, so they may be long, many, or not printable."""
+    every = list(keys)
+    shown = [repr(key[:40]) for key in every[:_NAMED]]
+    return ", ".join(shown + ["…"] * (len(every) > _NAMED)) or "no keys"

@@ -1,0 +1,24 @@
+"""Which file stems mean which split: ptb.train is train, dev is valid, test_2016 is test."""
+
+import re
+from collections.abc import Iterable
+
+SPLITS = {
+    "train": ("train",),
+    "valid": ("valid", "val", "dev", "validation"),
+    "test": ("test",),
+}
+_TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
+
+
+def fitting_stems(split: str, stems: Iterable[str]) -> list[str]:
+    """The stems that fit a split best: its very name, a usual name, a usual tail, then test*."""
+    every = sorted(set(stems))
+    if split in every:
+        return [split]
+    usual = next((names for names in SPLITS.values() if split in names), ())
+    tails = tuple(mark + name for mark in "._-" for name in usual)
+    named = [stem for stem in every if stem in usual]
+    tailed = [stem for stem in every if stem.endswith(tails)]
+    tested = [stem for stem in every if split == "test" and _TEST.match(stem)]
+    return named or tailed or tested

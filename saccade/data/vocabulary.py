@@ -1,0 +1,145 @@
+"""Text to token numbers and back: byte-level BPE trained on the fly, words, or characters.
+
+One vocabulary serves both sides of a translation. The four control tokens are numbers, never text:
+a user who types "</s>" gets the characters, not the end of the sentence.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from tokenizers import (
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
+
+from saccade.errors import ConfigError, RunError
+
+PAD, START, END, UNKNOWN = 0, 1, 2, 3
+# Each holds a blank, so that no word can be mistaken for one.
+CONTROL = ("<no word>", "<start of text>", "<end of text>", "<unknown word>")
+
+Level = Literal["bpe", "words", "characters"]
+
+
+class Vocabulary:
+    """A trained tokenizer with the four control tokens at the front."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        *,
+        level: Level = "bpe",
+        size: int = 8000,
+        lowercase: bool = False,
+    ) -> "Vocabulary":
+        """Learn the `size` most useful tokens of `texts`; the same texts give the same tokens."""
+        if size <= len(CONTROL):
+            raise ConfigError(f"vocabulary size={size} leaves no room beside 4 control tokens")
+        return cls(_TRAINERS[level](texts, size, normalizers.Lowercase() if lowercase else None))
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception as error:  # the library raises plain Exception for any broken file
+            raise RunError(f"{path} is not a tokenizer: {error}") from error
+
+    def to_json(self) -> str:
+        """What `tokenizer.json` holds; any program that uses `tokenizers` reads it."""
+        return self._tokenizer.to_str(pretty=True)
+
+    def __len__(self) -> int:
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def encode_all(self, texts: list[str]) -> list[list[int]]:
+        return [
+            one.ids for one in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        ]
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Which characters of the text each token stands for."""
+        return self._tokenizer.encode(text, add_special_tokens=False).offsets
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of some tokens; control tokens have none."""
+        kept = [token for token in tokens if token >= len(CONTROL) or token == UNKNOWN]
+        return self._tokenizer.decode(kept, skip_special_tokens=False).removeprefix(" ")
+
+    def pieces(self, tokens: list[int]) -> list[str]:
+        """Each token as it reads by itself, for showing."""
+        return [
+            CONTROL[token]
+            if token < len(CONTROL)
+            else self._tokenizer.decode([token], skip_special_tokens=False)
+            for token in tokens
+        ]
+
+
+def _train_bpe(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
+    """Byte pairs, merged by frequency: every text can be written, rare words in pieces."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(CONTROL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def _train_words(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
+    """Words are what stands between blanks; the end of a line is a word of its own."""
+    tokenizer = _counted(texts, r"\n|[^\s]+", size, normalizer)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r"[^\S\n]+"), "removed"),
+            pre_tokenizers.Split("\n", "isolated"),
+        ]
+    )
+    return tokenizer
+
+
+def _train_characters(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
+    tokenizer = _counted(texts, r"[\s\S]", size, normalizer)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return tokenizer
+
+
+def _counted(texts: Iterable[str], unit: str, size: int, normalizer: Any) -> Tokenizer:
+    """The most frequent units; among equals, the alphabet decides."""
+    plain = (normalizer.normalize_str(text) if normalizer else text for text in texts)
+    counts = Counter(found for text in plain for found in re.findall(unit, text))
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    entries = (*CONTROL, *ranked[: size - len(CONTROL)])
+    vocabulary = {word: number for number, word in enumerate(entries)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=CONTROL[UNKNOWN]))
+    tokenizer.normalizer = normalizer
+    return tokenizer
+
+
+_TRAINERS: dict[Level, Callable[[Iterable[str], int, Any], Tokenizer]] = {
+    "bpe": _train_bpe,
+    "words": _train_words,
+    "characters": _train_characters,
+}

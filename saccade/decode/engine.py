@@ -1,0 +1,83 @@
+"""How to decode, in one place: greedy, beam or sampling, from the same few settings."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from saccade.attention.looking import Trace
+from saccade.decode.beam import Beam, search
+from saccade.decode.greedy import best, extend
+from saccade.decode.protocol import Decodable, Hypothesis, S
+from saccade.decode.sample import Sampler
+from saccade.errors import ConfigError
+
+LARGEST_BEAM = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """How the next word is chosen.
+
+    Args:
+        beam: hypotheses kept at each step; 1 is greedy.
+        length_penalty: 0 ranks by probability alone, more favours longer sentences.
+        n_best: how many of the beam to give back.
+        sample: draw each word at random instead of searching.
+        temperature: below 1 draws more carefully, above 1 more boldly.
+        top_k: draw only among this many best words; 0 among all.
+        top_p: draw only among the best words that together reach this probability.
+        seed: of the draws.
+    """
+
+    beam: int = 5
+    length_penalty: float = 1.0
+    n_best: int = 1
+    sample: bool = False
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.beam <= LARGEST_BEAM:
+            raise ConfigError(f"beam={self.beam} must be from 1 to {LARGEST_BEAM}")
+        if not 1 <= self.n_best <= self.beam:
+            raise ConfigError(f"n_best={self.n_best} must be from 1 to beam={self.beam}")
+        if self.sample and self.n_best > 1:
+            raise ConfigError("n_best needs a beam; to sample several, ask several times")
+        Beam(size=self.beam, length_penalty=self.length_penalty)
+        self.sampler(torch.device("cpu"))
+
+    def sampler(self, device: torch.device) -> Sampler:
+        """A fresh source of draws: the same seed gives the same words."""
+        return Sampler(
+            generator=torch.Generator(device).manual_seed(self.seed),
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+        )
+
+
+def decode(
+    model: Decodable[S],
+    state: S,
+    first: Int[Tensor, " B"],
+    *,
+    limits: Int[Tensor, " B"],
+    how: Decoding,
+    sampler: Sampler | None = None,
+    trace: Trace | None = None,
+) -> list[list[Hypothesis]]:
+    """The `n_best` hypotheses of every row, best first."""
+    if how.sample:
+        chosen = sampler or how.sampler(first.device)
+        found = extend(model, state, first, limits=limits, choose=chosen, trace=trace)
+    elif how.beam == 1:
+        found = extend(model, state, first, limits=limits, choose=best, trace=trace)
+    else:
+        beam = Beam(size=how.beam, length_penalty=how.length_penalty)
+        many = search(model, state, first, limits=limits, beam=beam, trace=trace)
+        return [hypotheses[: how.n_best] for hypotheses in many]
+    return [[hypothesis] for hypothesis in found]

@@ -1,0 +1,41 @@
+"""What a model must offer to be decoded, and what decoding gives back."""
+
+from dataclasses import dataclass, field
+from typing import Protocol, Self, TypeVar
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class State(Protocol):
+    """All that a model remembers of its input and of the words so far, a row per hypothesis."""
+
+    def select(self, rows: Int[Tensor, " R2"]) -> Self:
+        """Keep these rows in this order; rows may repeat (beams) or be missing (finished)."""
+        ...
+
+
+S = TypeVar("S", bound=State)
+
+
+class Decodable(Protocol[S]):
+    """One word further: the scores of the next word, given the last."""
+
+    def step(self, tokens: Int[Tensor, " R"], state: S) -> tuple[Float[Tensor, "R V"], S]:
+        """A state may be changed by the step; only the returned one is used again."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A decoded sequence without its control tokens.
+
+    `score` is what ranked it, `log_probability` the sum over its words and its end. `attention`
+    maps a site's name to where it looked for each word, the end included.
+    """
+
+    tokens: list[int]
+    score: float
+    log_probability: float
+    finished: bool
+    attention: dict[str, Float[Tensor, "N T S"]] = field(default_factory=dict)

@@ -1,0 +1,137 @@
+"""Decoder-only Transformer language model (GPT-2: Radford et al. 2019).
+
+Pre-norm blocks, learned positions, GELU, tied input and output embeddings.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.attention.cache import KeyValues
+from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.positions import Added, LearnedPositions
+from saccade.config import ModelConfig, check_fraction, check_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class GptConfig(ModelConfig):
+    """Sizes of a decoder-only Transformer; `longest` is how far back it can see."""
+
+    width: int = 384
+    depth: int = 6
+    heads: int = 6
+    longest: int = 256
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_positive(self, "vocabulary", "width", "depth", "heads", "longest")
+        check_fraction(self, "dropout")
+
+    def build(self) -> "Gpt":
+        return Gpt(self)
+
+
+@dataclass
+class GptState:
+    """Keys and values of every layer for what has been read."""
+
+    layers: list[KeyValues]
+
+    def select(self, rows: Int[Tensor, " R2"]) -> "GptState":
+        return GptState([layer.select(rows) for layer in self.layers])
+
+
+class Gpt(nn.Module):
+    """Words + positions → causal blocks → the next word.
+
+    p(xₜ₊₁ | x₁ … xₜ) = softmax(E · norm(blocks(E[x₁…ₜ] + P[1…t])))
+    """
+
+    def __init__(self, config: GptConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.width)
+        self.positions = Added(LearnedPositions(config.longest, config.width))
+        self.dropout = nn.Dropout(config.dropout)
+        self.decoder = nn.ModuleList(
+            EncoderLayer(
+                config.width,
+                heads=config.heads,
+                hidden=4 * config.width,
+                dropout=config.dropout,
+                residual="pre",
+                activation=partial(F.gelu, approximate="tanh"),
+            )
+            for _ in range(config.depth)
+        )
+        self.norm = nn.LayerNorm(config.width)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """N(0, 0.02); what writes into the residual stream smaller, so that depth adds up to 1."""
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif parameter.dim() == 2:
+                writes = name.endswith(("to_output.weight", "narrow.weight"))
+                scale = (2 * self.config.depth) ** -0.5 if writes else 1.0
+                nn.init.normal_(parameter, std=0.02 * scale)
+
+    @property
+    def reach(self) -> int | None:
+        """How many words back it can see."""
+        return self.config.longest
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        """What is known after each word; `output` turns it into scores of the next."""
+        x = self.dropout(self.positions(self.embedding(tokens)))
+        for layer in self.decoder:
+            x = layer(x, causal=True)
+        return self.norm(x)
+
+    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
+        return F.linear(features, self.embedding.weight)
+
+    def read(
+        self, tokens: Int[Tensor, "R T"], state: GptState | None
+    ) -> tuple[Float[Tensor, "R T D"], GptState]:
+        """Go on from a state, which is changed."""
+        state = state or self.start(len(tokens))
+        x = self.positions(self.embedding(tokens), start=state.layers[0].length)
+        for layer, cache in zip(self.decoder, state.layers):
+            x = layer(x, causal=True, cache=cache)
+        return self.norm(x), state
+
+    def start(self, rows: int) -> GptState:
+        """Nothing read yet."""
+        config = self.config
+        like = self.embedding.weight.new_empty(rows, 0)
+        width = config.width // config.heads
+        return GptState(
+            [KeyValues.empty(like, heads=config.heads, width=width) for _ in range(config.depth)]
+        )
+
+    def step(
+        self, tokens: Int[Tensor, " R"], state: GptState
+    ) -> tuple[Float[Tensor, "R V"], GptState]:
+        features, state = self.read(tokens[:, None], state)
+        return self.output(features[:, 0]), state
+
+
+def _gpt2(width: int, depth: int, heads: int) -> GptConfig:
+    return GptConfig(
+        vocabulary=50257, width=width, depth=depth, heads=heads, longest=1024, dropout=0.1
+    )
+
+
+PRESETS: dict[str, ModelConfig] = {
+    "gpt-nano": GptConfig(width=128, depth=4, heads=4, longest=128, dropout=0.1),
+    "gpt-mini": GptConfig(),
+    "gpt2": _gpt2(768, 12, 12),
+    "gpt2-medium": _gpt2(1024, 24, 16),
+    "gpt2-large": _gpt2(1280, 36, 20),
+    "gpt2-xl": _gpt2(1600, 48, 25),
+}

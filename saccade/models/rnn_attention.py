@@ -1,0 +1,282 @@
+"""Sequence to sequence with RNNs and attention (Bahdanau et al. 2015, arXiv:1409.0473).
+
+A new context at each step of the decoder removes the bottleneck. The lectures name three uses of
+the context; with two of them the whole target is decoded in parallel while training.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from saccade.attention import masks
+from saccade.attention.attend import weigh
+from saccade.attention.looking import Site
+from saccade.attention.scores import Additive, Multiplicative, dot, scaled_dot
+from saccade.blocks.rnn import CellKind, Rnn, RnnState, SourceReader
+from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.errors import ConfigError
+
+ScoreKind = Literal["mlp", "dot", "scaled-dot", "multiplicative"]
+ProjectionKind = Literal["identity", "linear", "sigmoid"]
+ContextKind = Literal["readout", "input", "layer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnAttentionConfig(ModelConfig):
+    """Sizes and choices of an RNN translator with attention.
+
+    `keys` is how keys and queries are made of the states, `values` how what is read is made.
+    `context` is where the context goes: beside the state when a word is read out, into the next
+    step's input, or into the next recurrent layer.
+    """
+
+    cell: CellKind = "lstm"
+    width: int = 256
+    depth: int = 1
+    dropout: float = 0.1
+    score: ScoreKind = "mlp"
+    keys: ProjectionKind = "identity"
+    values: ProjectionKind = "identity"
+    context: ContextKind = "readout"
+    directions: Literal[1, 2] = 2
+
+    def __post_init__(self) -> None:
+        check_positive(self, "vocabulary", "width", "depth")
+        check_fraction(self, "dropout")
+        if self.width % self.directions:
+            raise ConfigError(f"width={self.width} does not divide into two directions")
+
+    def build(self) -> "RnnAttention":
+        return RnnAttention(self)
+
+
+class Memory(NamedTuple):
+    """The source as the decoder sees it: how it is found, what is read, which of it is real."""
+
+    keys: Float[Tensor, "R S F"]
+    values: Float[Tensor, "R S D"]
+    mask: Bool[Tensor, "R 1 S"] | None
+
+    def select(self, rows: Int[Tensor, " R2"]) -> "Memory":
+        mask = None if self.mask is None else self.mask[rows]
+        return Memory(self.keys[rows], self.values[rows], mask)
+
+
+def _projection(kind: ProjectionKind, width: int) -> nn.Module:
+    if kind == "identity":
+        return nn.Identity()
+    linear = nn.Linear(width, width)
+    return linear if kind == "linear" else nn.Sequential(linear, nn.Sigmoid())
+
+
+class Reader(Site):
+    """A decoder state looks at the source.
+
+    eₜᵢ = f_att(q(sₜ), k(hᵢ))        aₜ = softmax(eₜ)        cₜ = Σᵢ aₜᵢ v(hᵢ)
+    """
+
+    def __init__(self, config: RnnAttentionConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.query, self.key = _projection(config.keys, width), _projection(config.keys, width)
+        self.value = _projection(config.values, width)
+        scores = {
+            "mlp": lambda: Additive(width, width, hidden=width),
+            "multiplicative": lambda: Multiplicative(width, width),
+            "dot": lambda: dot,
+            "scaled-dot": lambda: scaled_dot,
+        }
+        self.score = scores[config.score]()
+
+    def remember(self, h: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]) -> Memory:
+        """Keys and values, computed once for all steps."""
+        ragged = int(lengths.min()) < h.shape[1]
+        mask = masks.padding(lengths.to(h.device), h.shape[1])[:, 0] if ragged else None
+        keys = self.key(h)
+        if isinstance(self.score, Additive):
+            keys = self.score.of_key(keys)
+        return Memory(keys, self.value(h), mask)
+
+    def forward(self, s: Float[Tensor, "R T D"], memory: Memory) -> Float[Tensor, "R T D"]:
+        compare = self.score.compare if isinstance(self.score, Additive) else self.score
+        weights = weigh(compare(self.query(s), memory.keys), mask=memory.mask)  # (R, T, S)
+        if self.watcher is not None:
+            self.watcher(weights[:, None])
+        return weights @ memory.values
+
+
+class ContextInReadout(nn.Module):
+    """The state looks, and the word is read out of both.
+
+    sₜ = g(yₜ₋₁, sₜ₋₁)        ŷₜ = f(sₜ, cₜ)
+    """
+
+    def __init__(self, config: RnnAttentionConfig) -> None:
+        super().__init__()
+        width = config.width
+        sizes = {"cell": config.cell, "depth": config.depth, "dropout": config.dropout}
+        self.rnn = Rnn(width, width, **sizes)  # type: ignore[arg-type]
+        self.cross_attention = Reader(config)
+        self.mix = nn.Linear(2 * width, width)
+
+    def forward(
+        self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
+    ) -> tuple[Float[Tensor, "R T D"], RnnState]:
+        s, state = self.rnn(y, state)
+        c = self.cross_attention(s, memory)
+        return self.mix(torch.cat([s, c], dim=-1)).tanh(), state
+
+
+class ContextInLayer(nn.Module):
+    """The first layer's state looks; the next layer gets both.
+
+    s¹ₜ = g₁(yₜ₋₁, s¹ₜ₋₁)        s²ₜ = g₂([s¹ₜ; cₜ], s²ₜ₋₁)
+    """
+
+    def __init__(self, config: RnnAttentionConfig) -> None:
+        super().__init__()
+        width = config.width
+        sizes = {"cell": config.cell, "dropout": config.dropout}
+        self.first = Rnn(width, width, **sizes)  # type: ignore[arg-type]
+        self.cross_attention = Reader(config)
+        self.rest = Rnn(2 * width, width, depth=config.depth, **sizes)  # type: ignore[arg-type]
+
+    def forward(
+        self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
+    ) -> tuple[Float[Tensor, "R T D"], RnnState]:
+        below, above = _layers(state, slice(None, 1)), _layers(state, slice(1, None))
+        s, below = self.first(y, below)
+        c = self.cross_attention(s, memory)
+        features, above = self.rest(torch.cat([s, c], dim=-1), above)
+        return features, _stack(below, above)
+
+
+class ContextInInput(nn.Module):
+    """The previous state looks, and the context is part of the next input: Bahdanau's model.
+
+        cₜ = attend(sₜ₋₁, h)        sₜ = g([yₜ₋₁; cₜ], sₜ₋₁)        ŷₜ = f(sₜ, yₜ₋₁, cₜ)
+
+    Each step waits for the one before, also in training.
+    """
+
+    def __init__(self, config: RnnAttentionConfig) -> None:
+        super().__init__()
+        width = config.width
+        sizes = {"cell": config.cell, "depth": config.depth, "dropout": config.dropout}
+        self.rnn = Rnn(2 * width, width, **sizes)  # type: ignore[arg-type]
+        self.cross_attention = Reader(config)
+        self.mix = nn.Linear(3 * width, width)
+
+    def forward(
+        self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
+    ) -> tuple[Float[Tensor, "R T D"], RnnState]:
+        states, contexts = [], []
+        for word in y.split(1, dim=1):
+            c = self.cross_attention(state.hidden[:, -1:], memory)
+            s, state = self.rnn(torch.cat([word, c], dim=-1), state)
+            states.append(s)
+            contexts.append(c)
+        s, c = torch.cat(states, dim=1), torch.cat(contexts, dim=1)  # (R, T, D)
+        return self.mix(torch.cat([s, y, c], dim=-1)).tanh(), state
+
+
+CONTEXTS: dict[ContextKind, type[ContextInReadout | ContextInLayer | ContextInInput]] = {
+    "readout": ContextInReadout,
+    "layer": ContextInLayer,
+    "input": ContextInInput,
+}
+
+
+@dataclass
+class RnnAttentionState:
+    """The source in full, and the decoder's own state."""
+
+    memory: Memory
+    rnn: RnnState
+
+    def select(self, rows: Int[Tensor, " R2"]) -> "RnnAttentionState":
+        return RnnAttentionState(self.memory.select(rows), self.rnn.select(rows))
+
+
+class RnnAttention(nn.Module):
+    """Source → RNN states → read again at every step of the decoder."""
+
+    def __init__(self, config: RnnAttentionConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        self.source_embedding = nn.Embedding(config.vocabulary, width)
+        self.target_embedding = nn.Embedding(config.vocabulary, width)
+        self.encoder = SourceReader(
+            width,
+            width,
+            cell=config.cell,
+            depth=config.depth,
+            dropout=config.dropout,
+            ways=config.directions,
+        )
+        self.bridge = nn.Linear(width, width)
+        self.decoder = CONTEXTS[config.context](config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.readout = nn.Linear(width, config.vocabulary)
+        for embedding in (self.source_embedding, self.target_embedding):
+            nn.init.uniform_(embedding.weight, -0.1, 0.1)
+
+    def forward(
+        self,
+        source: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+        target: Int[Tensor, "B T"],
+    ) -> Float[Tensor, "B T D"]:
+        """What is known after each target word; `output` turns it into scores of the next."""
+        return self._decode(target, self.start(source, lengths))[0]
+
+    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
+        return self.readout(features)
+
+    def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> RnnAttentionState:
+        """Read the source; the decoder starts from its last state.
+
+        s₀ = tanh(W h_T)
+        """
+        h, last = self.encoder(self.dropout(self.source_embedding(source)), lengths)
+        memory = self.decoder.cross_attention.remember(self.dropout(h), lengths)
+        first = self.bridge(last.hidden).tanh()
+        state = RnnState(first, None if last.cell is None else torch.zeros_like(first))
+        if self.config.context == "layer":  # it has one layer more than the encoder
+            state = _stack(_layers(state, slice(None, 1)), state)
+        return RnnAttentionState(memory, state)
+
+    def step(
+        self, tokens: Int[Tensor, " R"], state: RnnAttentionState
+    ) -> tuple[Float[Tensor, "R V"], RnnAttentionState]:
+        features, state = self._decode(tokens[:, None], state)
+        return self.output(features[:, 0]), state
+
+    def _decode(
+        self, target: Int[Tensor, "R T"], state: RnnAttentionState
+    ) -> tuple[Float[Tensor, "R T D"], RnnAttentionState]:
+        y = self.dropout(self.target_embedding(target))
+        features, rnn = self.decoder(y, state.memory, state.rnn)
+        return self.dropout(features), RnnAttentionState(state.memory, rnn)
+
+
+def _layers(state: RnnState, which: slice) -> RnnState:
+    return RnnState(state.hidden[:, which], None if state.cell is None else state.cell[:, which])
+
+
+def _stack(below: RnnState, above: RnnState) -> RnnState:
+    hidden = torch.cat([below.hidden, above.hidden], dim=1)
+    if below.cell is None or above.cell is None:
+        return RnnState(hidden, None)
+    return RnnState(hidden, torch.cat([below.cell, above.cell], dim=1))
+
+
+PRESETS: dict[str, ModelConfig] = {
+    "rnn-attention": RnnAttentionConfig(),
+    "rnn-attention-bahdanau": RnnAttentionConfig(cell="gru", width=1000, context="input"),
+    "rnn-attention-luong": RnnAttentionConfig(width=1000, depth=4, score="multiplicative"),
+}

@@ -1,0 +1,108 @@
+"""Using a trained language model: go on from a prompt, and say how probable a text is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.attention.looking import looking, sites
+from saccade.data.batches import pad
+from saccade.data.vocabulary import END, START, Vocabulary
+from saccade.decode.engine import Decoding, decode
+from saccade.decode.protocol import Hypothesis
+from saccade.errors import ConfigError, DataError
+from saccade.tasks.language import LanguageSettings
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A prompt and what the model wrote after it; `text` is both."""
+
+    prompt: str
+    text: str
+    score: float
+    log_probability: float
+    finished: bool
+
+
+class Writer:
+    """A language model and its vocabulary."""
+
+    def __init__(
+        self, model: nn.Module, vocabulary: Vocabulary, settings: LanguageSettings
+    ) -> None:
+        self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
+        self.device = next(model.parameters()).device
+
+    def write(
+        self, prompt: str, how: Decoding, *, count: int = 1, most_tokens: int = 100
+    ) -> list[Generated]:
+        """Continue a prompt `count` times; an empty prompt starts a text."""
+        tokens = self.begin(prompt)
+        model: Any = self.model
+        room = most_tokens
+        if model.reach is not None:
+            room = min(most_tokens, model.reach - len(tokens) + 1)
+        if room < 1:
+            raise DataError(
+                f"the prompt has {len(tokens)} tokens, but the model sees {model.reach}; shorten it"
+            )
+        with torch.inference_mode():
+            state = model.start(count)
+            if len(tokens) > 1:
+                prompts = torch.tensor([tokens[:-1]], device=self.device).expand(count, -1)
+                _, state = model.read(prompts, state)
+        first = torch.full((count,), tokens[-1], device=self.device)
+        limits = torch.full((count,), room)
+        found = decode(model, state, first, limits=limits, how=how)
+        return [self._generated(prompt, tokens, hypotheses[0]) for hypotheses in found]
+
+    def begin(self, prompt: str) -> list[int]:
+        """The tokens to go on from; lines begin with START, a stream as after an END."""
+        opening = START if self.settings.unit == "lines" else END
+        tokens = self.vocabulary.encode(prompt) if prompt else []
+        if self.settings.unit == "stream" and tokens:
+            return tokens
+        return [opening, *tokens]
+
+    @torch.inference_mode()
+    def look(self, text: str) -> tuple[list[str], dict[str, Float[Tensor, "N T T"]]]:
+        """Where each word of a text looked, per site."""
+        if not sites(self.model):
+            raise ConfigError(f"{type(self.model).__name__} has no attention to look at")
+        tokens = self.begin(text)
+        with looking(self.model) as trace:
+            self.model(torch.tensor([tokens], device=self.device))
+            seen = {site: weights[0].cpu() for site, weights in trace.weights().items()}
+        return self.vocabulary.pieces(tokens), seen
+
+    def _generated(
+        self, prompt: str, tokens: Int[Tensor, " P"] | list[int], hypothesis: Hypothesis
+    ) -> Generated:
+        opening = 1 if self.settings.unit == "lines" or tokens[0] == END else 0
+        text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
+        return Generated(
+            prompt, text, hypothesis.score, hypothesis.log_probability, hypothesis.finished
+        )
+
+    def without_feedback(self, count: int, *, seed: int) -> list[str]:
+        """Draw each word from the model's distribution at its place, but do not tell it the word.
+
+        Written with feed-back, then the words of each place are exchanged between the sentences:
+        every word stays as probable where it stands, and nothing ties it to its neighbours.
+        """
+        how = Decoding(sample=True, beam=1, seed=seed)
+        model: Any = self.model
+        first = torch.full((count,), self.begin("")[0], device=self.device)
+        limits = torch.full((count,), 50)
+        found = decode(model, model.start(count), first, limits=limits, how=how)
+        words = pad([torch.tensor([*one[0].tokens, END]) for one in found], value=END)  # (n, T)
+        rng = torch.Generator().manual_seed(seed)
+        mixed = torch.stack([w[torch.randperm(count, generator=rng)] for w in words.T], dim=1)
+        return [self.vocabulary.decode(_until_end(row)) for row in mixed.tolist()]
+
+
+def _until_end(row: list[int]) -> list[int]:
+    return row[: row.index(END)] if END in row else row

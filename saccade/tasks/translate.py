@@ -1,0 +1,151 @@
+"""Using a trained translator: translate, and say where it looked."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention.looking import looking, sites
+from saccade.data.batches import pad
+from saccade.data.vocabulary import PAD, START, Vocabulary
+from saccade.data.words import word_spans
+from saccade.decode.engine import Decoding, decode
+from saccade.decode.protocol import Hypothesis
+from saccade.errors import DataError
+from saccade.metrics.alignment import merge_pieces
+from saccade.tasks.translation import collate, encode_source
+
+BATCH_TOKENS = 4096  # of source, times the beam
+
+
+@dataclass(frozen=True)
+class Translated:
+    """One sentence, translated. `others` are the rest of the n-best list."""
+
+    source: str
+    text: str
+    score: float
+    log_probability: float
+    finished: bool
+    attention: dict[str, Float[Tensor, "N T S"]]
+    source_pieces: list[str]
+    target_pieces: list[str]
+    others: tuple["Translated", ...] = ()
+
+
+class Translator:
+    """A model and its vocabulary."""
+
+    def __init__(self, model: nn.Module, vocabulary: Vocabulary, *, lowercase: bool) -> None:
+        self.model, self.vocabulary, self._lowercase = model.eval(), vocabulary, lowercase
+        self.device = next(model.parameters()).device
+
+    @property
+    def alignment_site(self) -> str:
+        """The cross-attention that aligns best: the last but one where there are several."""
+        cross = [name for name in sites(self.model) if name.endswith("cross")]
+        return cross[max(len(cross) - 2, 0)] if cross else ""
+
+    def translate(
+        self, texts: list[str], how: Decoding, *, look: bool = False
+    ) -> Iterator[tuple[int, Translated]]:
+        """Translations with the number of their text, batch by batch as they are ready.
+
+        Batches hold texts of similar length; what a text becomes does not depend on its batch.
+        """
+        sources = [encode_source(self.vocabulary, self._checked(text)) for text in texts]
+        for rows in _batches([len(source) for source in sources], BATCH_TOKENS // how.beam):
+            found = self._decode([sources[row] for row in rows], how, look=look)
+            for row, hypotheses in zip(rows, found):
+                yield row, self._translated(texts[row], sources[row], hypotheses)
+
+    @torch.inference_mode()
+    def align(
+        self, pairs: list[tuple[str, str]]
+    ) -> Iterator[tuple[int, dict[str, Float[Tensor, "words_out words_in"]]]]:
+        """Attention between the words of given translations, per site, averaged over heads."""
+        encoded = [[torch.tensor(self.vocabulary.encode(text)) for text in pair] for pair in pairs]
+        sizes = [len(source) + len(target) for source, target in encoded]
+        for rows in _batches(sizes, BATCH_TOKENS):
+            batch = collate([encoded[row][0] for row in rows], [encoded[row][1] for row in rows])
+            batch = batch.to(self.device)
+            with looking(self.model, only="cross") as trace:
+                self.model(batch.source, batch.lengths, batch.target)
+                seen = {site: w.mean(dim=1).cpu() for site, w in trace.weights().items()}
+            for i, row in enumerate(rows):
+                yield (
+                    row,
+                    {site: self._between_words(w[i], *pairs[row]) for site, w in seen.items()},
+                )
+
+    def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:
+        """Attention of the alignment site between words, averaged over heads."""
+        weights = one.attention[self.alignment_site].mean(dim=0)
+        return self._between_words(weights, one.source, one.text)
+
+    def _between_words(self, weights: Tensor, source: str, target: str) -> Tensor:
+        return merge_pieces(
+            weights,
+            source_pieces=self.vocabulary.spans(source),
+            target_pieces=self.vocabulary.spans(target),
+            source_words=word_spans(source),
+            target_words=word_spans(target),
+        )
+
+    def _decode(
+        self, sources: list[Tensor], how: Decoding, *, look: bool
+    ) -> list[list[Hypothesis]]:
+        model: Any = self.model
+        lengths = torch.tensor([len(source) for source in sources])
+        first = torch.full((len(sources),), START, device=self.device)
+        limits = lengths * 2 + 20  # a sentence's own, so that its batch mates do not matter
+        longest = getattr(model.config, "longest", None)
+        if longest is not None:
+            limits = limits.clamp(max=longest)
+        with torch.inference_mode():
+            state = model.start(pad(sources, value=PAD).to(self.device), lengths)
+        with looking(model, only="cross") if look else nullcontext() as trace:
+            return decode(model, state, first, limits=limits, how=how, trace=trace)
+
+    def _translated(self, text: str, source: Tensor, hypotheses: list[Hypothesis]) -> Translated:
+        made = [self._one(text, source, hypothesis) for hypothesis in hypotheses]
+        first = made[0]
+        return Translated(**{**first.__dict__, "others": tuple(made[1:])})
+
+    def _one(self, text: str, source: Tensor, hypothesis: Hypothesis) -> Translated:
+        size = len(source)
+        return Translated(
+            source=text,
+            text=self.vocabulary.decode(hypothesis.tokens),
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            finished=hypothesis.finished,
+            attention={site: w[:, :, :size] for site, w in hypothesis.attention.items()},
+            source_pieces=self.vocabulary.pieces(source.tolist()),
+            target_pieces=self.vocabulary.pieces(hypothesis.tokens),
+        )
+
+    def _checked(self, text: str) -> str:
+        if not text.strip():
+            raise DataError("there is nothing to translate in an empty text")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"{text!r} is not Unicode text: {error.reason}") from error
+        return text
+
+
+def _batches(sizes: list[int], budget: int) -> Iterator[list[int]]:
+    """Rows of similar size, longest first, at most `budget` tokens together (at least one row)."""
+    rows: list[int] = []
+    for row in sorted(range(len(sizes)), key=lambda row: -sizes[row]):
+        if rows and (len(rows) + 1) * sizes[rows[0]] > budget:
+            yield rows
+            rows = []
+        rows.append(row)
+    if rows:
+        yield rows

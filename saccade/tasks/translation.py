@@ -1,0 +1,240 @@
+"""Translation: pairs of sentences, cross-entropy of the target given the source."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.config import check_fraction, check_positive
+from saccade.data import lingua
+from saccade.data.batches import Batches, pad
+from saccade.data.lingua import AlignedPair, LinguaSettings
+from saccade.data.ragged import Ragged
+from saccade.data.readers import PairsRead, read_pairs, splits
+from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
+from saccade.errors import DataError
+from saccade.tasks.base import shard_rows
+
+HELD_OUT = 0.02  # of a corpus without a validation split
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationSettings:
+    """What to translate, and how text becomes tokens. Without `data`: the built-in lingua.
+
+    Args:
+        data: folder of parallel files, or a .tsv, .jsonl or .parquet file; each may be .gz.
+        source: language translated from: a file extension or a column, such as en.
+        target: language translated into.
+        level: tokens are byte pairs trained on the corpus, words, or characters.
+        vocabulary: how many tokens at most.
+        lowercase: read everything in lower case.
+        longest: training pairs with a side of more tokens are left out and counted.
+        label_smoothing: share of the probability spread over all words in the training loss.
+        skip_bad: this many bad rows are skipped and counted; one more stops.
+        pairs: how many sentences of lingua to train on.
+    """
+
+    data: str = ""
+    source: str = ""
+    target: str = ""
+    level: Level = "bpe"
+    vocabulary: int = 8000
+    lowercase: bool = False
+    longest: int = 200
+    label_smoothing: float = 0.1
+    skip_bad: int = 0
+    pairs: int = 100_000
+    lingua: LinguaSettings = field(default_factory=LinguaSettings)
+
+    def __post_init__(self) -> None:
+        check_positive(self, "vocabulary", "longest", "pairs")
+        check_fraction(self, "label_smoothing")
+
+
+class TranslationBatch(NamedTuple):
+    """Padded sentences. `predicted` are the places of real target words; lengths stay on CPU."""
+
+    source: Int[Tensor, "B S"]
+    lengths: Int[Tensor, " B"]
+    target: Int[Tensor, "B T"]
+    labels: Int[Tensor, " tokens"]
+    predicted: Int[Tensor, " tokens"]
+
+    @property
+    def tokens(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device) -> "TranslationBatch":
+        def move(x: Tensor) -> Tensor:
+            return x.to(device, non_blocking=True)
+
+        return TranslationBatch(move(self.source), self.lengths, *(move(x) for x in self[2:]))
+
+
+class Corpus(NamedTuple):
+    """Pairs of one split; aligned ones where the truth is known."""
+
+    pairs: list[tuple[str, str]]
+    aligned: list[AlignedPair]
+    report: str
+
+
+def read_corpus(settings: TranslationSettings, split: str) -> Corpus:
+    """Pairs of a split of the user's data, or of lingua."""
+    if not settings.data:
+        count = settings.pairs if split == "train" else 1000
+        aligned = lingua.pairs(split, count, settings.lingua)
+        report = f"{count:,} pairs of lingua, split {split}"
+        return Corpus([(pair.source, pair.target) for pair in aligned], aligned, report)
+    path = Path(settings.data)
+    known = splits(path, source=settings.source, target=settings.target)
+    if split in ("train", "valid") and "valid" not in known:
+        return _held_out(_read(settings, "train"), split)
+    read = _read(settings, split)
+    return Corpus(read.pairs, [], read.summary())
+
+
+def _read(settings: TranslationSettings, split: str) -> PairsRead:
+    return read_pairs(
+        Path(settings.data),
+        split,
+        source=settings.source,
+        target=settings.target,
+        skip_bad=settings.skip_bad,
+    )
+
+
+def _held_out(read: PairsRead, split: str) -> Corpus:
+    """Every so-and-so-many-th pair is for validation where the user gave no such split."""
+    every = round(1 / HELD_OUT)
+    kept = [pair for i, pair in enumerate(read.pairs) if (i % every == 0) == (split == "valid")]
+    if not kept:
+        raise DataError(f"{read.summary()}: too few to hold some out; add a validation file")
+    note = f"{len(kept):,} held out for validation" if split == "valid" else read.summary()
+    return Corpus(kept, [], note)
+
+
+class Translation:
+    """Implements `Task[TranslationBatch]`."""
+
+    def __init__(
+        self,
+        settings: TranslationSettings,
+        *,
+        batch_tokens: int,
+        seed: int,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        self.settings = settings
+        train, valid = read_corpus(settings, "train"), read_corpus(settings, "valid")
+        self.vocabulary = vocabulary or Vocabulary.train(
+            (text for pair in train.pairs for text in pair),
+            level=settings.level,
+            size=settings.vocabulary,
+            lowercase=settings.lowercase,
+        )
+        self._train, too_long = self._encode(train.pairs, longest=settings.longest)
+        self._valid, _ = self._encode(valid.pairs, longest=10 * settings.longest)
+        self.report = [f"train: {train.report}", f"valid: {valid.report}"]
+        if too_long:
+            self.report.append(f"left out: {too_long:,} pairs over {settings.longest} tokens")
+        self._batches = _plan(self._train, budget=batch_tokens, seed=seed)
+        self._epoch: tuple[int, list[Tensor]] = (-1, [])
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return len(self._batches)
+
+    @cached_property
+    def padding(self) -> float:
+        return self._batches.padding
+
+    def fingerprint(self) -> str:
+        return " ".join(part.fingerprint() for part in (*self._train, *self._valid))
+
+    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TranslationBatch:
+        epoch, index = divmod(position, len(self._batches))
+        if self._epoch[0] != epoch:
+            self._epoch = (epoch, self._batches.epoch(epoch))
+        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        return collate(
+            [self._train[0][row] for row in rows.tolist()],
+            [self._train[1][row] for row in rows.tolist()],
+            counts=counts,
+        )
+
+    def loss(self, model: nn.Module, batch: TranslationBatch) -> Float[Tensor, ""]:
+        """Cross-entropy of each target word given those before it and the source.
+
+        −Σₜ log p(yₜ | y₁ … yₜ₋₁, x), a share ε of each yₜ spread over the vocabulary
+        """
+        return self._loss(model, batch, self.settings.label_smoothing)
+
+    @torch.no_grad()
+    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
+        batches = _plan(self._valid, budget=8192, seed=0).epoch(0)
+        total, tokens = 0.0, 0
+        for rows in batches:
+            sides = [[side[row] for row in rows.tolist()] for side in self._valid]
+            batch = collate(*sides).to(device)
+            total += self._loss(model, batch, 0.0).item()
+            tokens += batch.tokens
+        loss = total / tokens
+        return {"loss": loss, "perplexity": float(torch.tensor(loss).exp())}
+
+    def _loss(self, model: nn.Module, batch: TranslationBatch, smoothing: float) -> Tensor:
+        features = model(batch.source, batch.lengths, batch.target)  # (B, T, D)
+        real = features.flatten(0, 1)[batch.predicted]  # (tokens, D): padding is not scored
+        logits = model.output(real)  # type: ignore[operator]
+        return F.cross_entropy(
+            logits if logits.dtype == torch.float64 else logits.float(),
+            batch.labels,
+            label_smoothing=smoothing,
+            reduction="sum",
+        )
+
+    def _encode(
+        self, pairs: list[tuple[str, str]], *, longest: int
+    ) -> tuple[tuple[Ragged, Ragged], int]:
+        sides = [self.vocabulary.encode_all([pair[side] for pair in pairs]) for side in (0, 1)]
+        fits = [max(len(a), len(b)) < longest for a, b in zip(*sides)]
+        if not any(fits):
+            raise DataError(f"no pair has under {longest} tokens; raise --longest")
+        kept = [[row for row, fit in zip(side, fits) if fit] for side in sides]
+        return (Ragged.of(kept[0]), Ragged.of(kept[1])), len(fits) - sum(fits)
+
+
+def _plan(sides: tuple[Ragged, Ragged], *, budget: int, seed: int) -> Batches:
+    lengths = torch.stack([side.lengths + 1 for side in sides], dim=1)  # + END, + START
+    return Batches.plan(lengths, budget=budget, seed=seed)
+
+
+def encode_source(vocabulary: Vocabulary, text: str) -> Int[Tensor, " S"]:
+    """A sentence to be translated, with its end marked."""
+    return torch.tensor([*vocabulary.encode(text), END])
+
+
+def collate(
+    sources: list[Int[Tensor, " _"]], targets: list[Int[Tensor, " _"]], *, counts: bool = True
+) -> TranslationBatch:
+    """Pad sentences: the source ends with END, the target is shifted by START and predicts END."""
+    end, start = torch.tensor([END]), torch.tensor([START])
+    source = [torch.cat([row, end]) for row in sources]
+    labels = pad([torch.cat([row, end]) for row in targets], value=PAD)
+    if not counts:
+        labels = torch.full_like(labels, PAD)
+    flat = labels.flatten()
+    predicted = (flat != PAD).nonzero()[:, 0]
+    return TranslationBatch(
+        source=pad(source, value=PAD),
+        lengths=torch.tensor([len(row) for row in source]),
+        target=pad([torch.cat([start, row]) for row in targets], value=PAD),
+        labels=flat[predicted],
+        predicted=predicted,
+    )

@@ -1,0 +1,118 @@
+"""Checkpoints that are either whole or not there.
+
+A checkpoint is a folder: tensors as safetensors, numbers as JSON, and a manifest with the SHA-256
+of each file. It is written under a temporary name, each file through to the disk, the manifest
+last; then the folder is renamed. No pickle anywhere: loading runs no code.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from saccade.errors import CheckpointError
+from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that training needs to go on: named groups of tensors, and plain values."""
+
+    step: int
+    tensors: dict[str, dict[str, Tensor]]
+    state: dict[str, Any]
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
+    """Write `folder/step-N`, then delete all but the newest `keep`."""
+    final = folder / f"step-{checkpoint.step:08d}"
+    temporary = folder / f".tmp-{final.name}"
+    contents = {f"{name}.safetensors": serialise(t) for name, t in checkpoint.tensors.items()}
+    contents["state.json"] = json.dumps({**checkpoint.state, "step": checkpoint.step}).encode()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(".tmp-*"):
+            shutil.rmtree(old)
+        temporary.mkdir()
+        _write(temporary, contents)
+        if final.exists():  # written before by a run that was then set back by a damaged one
+            shutil.rmtree(final)
+        temporary.rename(final)
+        sync_folder(folder)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        size = sum(map(len, contents.values()))
+        raise CheckpointError(
+            f"{explain(error, temporary, size)}; earlier checkpoints are unharmed"
+        ) from error
+    for old in sorted(folder.glob("step-*"))[:-keep]:
+        shutil.rmtree(old, ignore_errors=True)
+    return final
+
+
+def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The newest whole checkpoint, and what is wrong with newer ones.
+
+    None means that there never was one; if there are only damaged ones, it raises.
+    """
+    troubles: list[str] = []
+    for candidate in sorted(folder.glob("step-*"), reverse=True):
+        try:
+            return load_checkpoint(candidate), troubles
+        except CheckpointError as error:
+            troubles.append(str(error))
+    if troubles:
+        raise CheckpointError(
+            f"no checkpoint under {folder} can be used: {'; '.join(troubles)}. "
+            "Restore one from a backup, or start over in another folder with --out"
+        )
+    return None, []
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Read a checkpoint after checking every byte of it."""
+    if not (folder / MANIFEST).is_file():
+        raise CheckpointError(f"{folder / MANIFEST} is missing")
+    manifest = read_json(folder / MANIFEST)
+    if not isinstance(manifest, dict) or "state.json" not in manifest:
+        raise CheckpointError(f"{folder / MANIFEST} does not list the files of a checkpoint")
+    for name, digest in manifest.items():
+        path = folder / name
+        if Path(name).name != name or not path.is_file():
+            raise CheckpointError(f"{path} is missing")
+        if sha256(path) != digest:
+            raise CheckpointError(f"{path} is damaged: its content is not what was written")
+    state = read_json(folder / "state.json")
+    names = [name for name in manifest if name.endswith(".safetensors")]
+    tensors = {name.removesuffix(".safetensors"): read_tensors(folder / name) for name in names}
+    return Checkpoint(int(state["step"]), tensors, state)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors of a safetensors file; anything else is refused."""
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
+        raise CheckpointError(f"{path} is not a sound safetensors file: {error}") from error
+
+
+def serialise(tensors: Mapping[str, Tensor]) -> bytes:
+    """A safetensors file as bytes."""
+    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+
+
+def _write(folder: Path, contents: dict[str, bytes]) -> None:
+    for name, content in contents.items():
+        write_synced(folder / name, content)
+    manifest = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    write_synced(folder / MANIFEST, json.dumps(manifest).encode())
+    sync_folder(folder)

@@ -1,0 +1,278 @@
+"""The training loop: one loop for every model and task, one process or many.
+
+Everything random is a function of (seed, update): data order, dropout, fresh weights. So a run
+that was killed and started again computes the same numbers as one that was not.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.swa_utils import AveragedModel
+
+from saccade.errors import RunError
+from saccade.tasks.base import Batch, Task
+from saccade.train.checkpoint import Checkpoint
+from saccade.train.distributed import World
+from saccade.train.schedule import learning_rate
+from saccade.train.settings import TrainSettings
+
+MOST_SKIPPED = 50
+
+
+@dataclass(frozen=True)
+class Update:
+    """Training has gone one step further."""
+
+    step: int
+    loss: float
+    learning_rate: float
+    tokens_per_second: float = 0.0
+    seconds_left: float = 0.0
+
+
+@dataclass(frozen=True)
+class Validated:
+    """Held-out figures, and whether they are the best so far."""
+
+    step: int
+    figures: dict[str, float]
+    best: bool
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """An update that was left out because its loss or gradient was not finite."""
+
+    step: int
+    positions: list[int]
+
+
+Event = Update | Validated | Skipped
+Watch = Callable[[Event], None]
+
+
+class Objective(nn.Module):
+    """Model and loss in one forward pass, which is what DDP and torch.compile wrap."""
+
+    def __init__(self, model: nn.Module, task: Task[Any]) -> None:
+        super().__init__()
+        self.model, self.task = model, task
+
+    def forward(self, batch: Batch) -> Float[Tensor, ""]:
+        return self.task.loss(self.model, batch)
+
+
+class Trainer:
+    """Weights, their average, the optimizer, and how far training has come."""
+
+    def __init__(
+        self, model: nn.Module, task: Task[Any], settings: TrainSettings, world: World
+    ) -> None:
+        self.settings, self.task, self.world = settings, task, world
+        dtype = torch.float64 if settings.precision == "float64" else torch.float32
+        self.model = model.to(world.device, dtype)
+        self.average = _average(self.model, settings.ema) if settings.ema else None
+        self.optimizer = _optimizer(self.model, settings, world.device)
+        self.objective: nn.Module = Objective(self.model, task)
+        if world.size > 1:
+            self.objective = DistributedDataParallel(self.objective)
+        if settings.compile:
+            self.objective.compile(dynamic=True)
+        self.step, self.skipped, self.tokens_of_last = 0, 0, 0
+        self.best_loss, self.best_step, self.stale = math.inf, 0, 0
+
+    @property
+    def kept(self) -> nn.Module:
+        """The weights to validate and to keep: the average where there is one."""
+        return self.model if self.average is None else self.average.module
+
+    @property
+    def finished(self) -> bool:
+        patience = self.settings.patience
+        return self.step >= self.settings.steps or bool(patience and self.stale >= patience)
+
+    def checkpoint(self) -> Checkpoint:
+        """All that changes while training."""
+        tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
+        if self.average is not None:
+            tensors["average"] = dict(self.average.state_dict())
+        best = self.best_loss if math.isfinite(self.best_loss) else None
+        state = {"best_loss": best, "best_step": self.best_step}
+        return Checkpoint(
+            self.step, tensors, {**state, "stale": self.stale, "skipped": self.skipped}
+        )
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on as if never stopped."""
+        self.model.load_state_dict(checkpoint.tensors["model"])
+        if self.average is not None:
+            self.average.load_state_dict(checkpoint.tensors["average"])
+        self._restore_optimizer(checkpoint.tensors["optimizer"])
+        state, self.step = checkpoint.state, checkpoint.step
+        self.best_loss = math.inf if state["best_loss"] is None else state["best_loss"]
+        self.best_step, self.stale = state["best_step"], state["stale"]
+        self.skipped = state["skipped"]
+
+    def update(self) -> Update | Skipped:
+        """One update of the weights, or none if the loss or the gradient is not finite."""
+        settings, world = self.settings, self.world
+        seed_update(settings.seed, self.step, world.rank)
+        positions = self._positions()
+        batches = [self.task.batch(p, shard=world.rank, shards=world.size) for p in positions]
+        tokens = world.sum(float(sum(batch.tokens for batch in batches)))
+        self.tokens_of_last = int(tokens)
+        loss = world.sum(self._backward(batches, tokens)) / world.size
+        most = settings.clip or math.inf
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), most).item()
+        self.step += 1
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            self.optimizer.zero_grad()
+            self._refuse(positions, loss, norm)
+            return Skipped(self.step, positions)
+        rate = learning_rate(
+            settings.schedule,
+            settings.learning_rate,
+            self.step,
+            warmup=settings.warmup,
+            steps=settings.steps,
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.average is not None:
+            self.average.update_parameters(self.model)
+        return Update(self.step, loss, rate)
+
+    def validate(self) -> Validated:
+        """Held-out figures of the kept weights; remembers whether they are the best."""
+        kept = self.kept.eval()
+        with self._autocast():
+            figures = self.task.validate(kept, self.world.device)
+        self.model.train()
+        best = figures["loss"] < self.best_loss
+        if best:
+            self.best_loss, self.best_step, self.stale = figures["loss"], self.step, 0
+        else:
+            self.stale += 1
+        return Validated(self.step, figures, best)
+
+    def _positions(self) -> list[int]:
+        first = self.step * self.settings.accumulate
+        return list(range(first, first + self.settings.accumulate))
+
+    def _backward(self, batches: list[Any], tokens: float) -> float:
+        """Gradients of the mean loss over the tokens of all micro-batches of all processes.
+
+            loss = Σ sums / tokens
+
+        DDP averages over the processes, so each multiplies by their number.
+        """
+        self.model.train()
+        total = torch.zeros((), device=self.world.device, dtype=torch.float64)
+        for i, batch in enumerate(batches):
+            last = i == len(batches) - 1
+            with self._hold_back(last), self._autocast():
+                loss = self.objective(batch.to(self.world.device)) * (self.world.size / tokens)
+            with self._hold_back(last):
+                loss.backward()
+            total += loss.detach()
+        return total.item()
+
+    def _hold_back(self, last: bool) -> AbstractContextManager[Any]:
+        """Gradients travel between processes only with the last micro-batch."""
+        ddp = self.objective
+        return (
+            ddp.no_sync()
+            if isinstance(ddp, DistributedDataParallel) and not last
+            else nullcontext()
+        )
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        enabled = self.settings.precision == "bfloat16"
+        return torch.autocast(self.world.device.type, torch.bfloat16, enabled=enabled)
+
+    def _refuse(self, positions: list[int], loss: float, norm: float) -> None:
+        self.skipped += 1
+        what = f"update {self.step}: loss {loss}, gradient {norm}, micro-batches {positions}"
+        if self.settings.bad_loss == "stop":
+            raise RunError(
+                f"{what}: not finite, so the weights were left as they are. Lower "
+                "--train.learning-rate, or pass --train.bad-loss skip to leave such updates out"
+            )
+        if self.skipped > MOST_SKIPPED:
+            raise RunError(f"{what}: the {self.skipped}th that is not finite; giving up")
+
+    def _optimizer_tensors(self) -> dict[str, Tensor]:
+        state = self.optimizer.state_dict()["state"]
+        return {f"{i}.{name}": t for i, parts in state.items() for name, t in parts.items()}
+
+    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            index, name = key.split(".", 1)
+            state.setdefault(int(index), {})[name] = tensor
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+class Clock:
+    """Tokens per second and time left, as of about the last two seconds."""
+
+    def __init__(self) -> None:
+        self._since, self._tokens, self._steps = time.perf_counter(), 0, 0
+        self.tokens_per_second, self.seconds_per_step = 0.0, 0.0
+
+    def tick(self, tokens: int) -> None:
+        """An update over so many tokens has ended."""
+        self._tokens += tokens
+        self._steps += 1
+        spent = time.perf_counter() - self._since
+        if spent > 2 or not self.tokens_per_second:
+            self.tokens_per_second = self._tokens / spent
+            self.seconds_per_step = spent / self._steps
+            self._since, self._tokens, self._steps = time.perf_counter(), 0, 0
+
+
+def seed_update(seed: int, step: int, rank: int) -> None:
+    """Make all that is random in an update a function of the seed and the update's number."""
+    torch.manual_seed((seed * 1_000_003 + step) * 4096 + rank)
+
+
+def _average(model: nn.Module, decay: float) -> AveragedModel:
+    """A running average that follows faster at first.
+
+    w̄ ← d w̄ + (1 − d) w        d = min(decay, (1 + n) / (10 + n))
+    """
+
+    @torch.no_grad()
+    def follow(averaged: Any, current: Any, count: Tensor | int) -> None:
+        n = int(count)
+        torch._foreach_lerp_(averaged, current, 1 - min(decay, (1 + n) / (10 + n)))
+
+    return AveragedModel(model, multi_avg_fn=follow, use_buffers=False)
+
+
+def _optimizer(
+    model: nn.Module, settings: TrainSettings, device: torch.device
+) -> torch.optim.AdamW:
+    """AdamW; matrices decay, everything else (and embeddings, by name) does not."""
+    decays, stays = [], []
+    for name, parameter in model.named_parameters():
+        shrink = parameter.dim() > 1 and "embedding" not in name and "positions" not in name
+        (decays if shrink else stays).append(parameter)
+    groups = [
+        {"params": decays, "weight_decay": settings.weight_decay},
+        {"params": stays, "weight_decay": 0.0},
+    ]
+    fused = device.type in ("cpu", "cuda")
+    betas = (0.9, settings.beta2)
+    return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=betas, fused=fused)

@@ -1,0 +1,81 @@
+"""A run as a folder, shaped like a model on the Hub.
+
+config.json, model.safetensors, tokenizer.json, metrics.jsonl, README.md, checkpoints/
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.data.vocabulary import Vocabulary
+from saccade.errors import CheckpointError, ConfigError, RunError
+from saccade.train.checkpoint import read_tensors, serialise
+from saccade.train.files import read_json, replace_file
+from saccade.train.recipes import Recipe, from_table, to_table
+from saccade.train.settings import HARMLESS
+
+
+class RunFolder:
+    """The files of one run, by what they mean."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+        self.metrics = path / "metrics.jsonl"
+        self.tokenizer = path / "tokenizer.json"
+        self.config = path / "config.json"
+        self.weights = path / "model.safetensors"
+        self.card = path / "README.md"
+
+    def load_recipe(self) -> Recipe:
+        """What was trained here; refuses a folder that is not a run."""
+        if not self.config.is_file():
+            raise RunError(f"{self.path} is not a run: it has no config.json; see `saccade train`")
+        try:
+            return from_table(read_json(self.config), where=str(self.config))
+        except (CheckpointError, ConfigError) as error:
+            raise RunError(str(error)) from error
+
+    def save_recipe(self, recipe: Recipe) -> None:
+        replace_file(self.config, json.dumps(to_table(recipe), indent=2).encode())
+
+    def save_tokenizer(self, vocabulary: Vocabulary) -> None:
+        replace_file(self.tokenizer, vocabulary.to_json().encode())
+
+    def save_weights(self, model: nn.Module) -> None:
+        replace_file(self.weights, serialise(model.state_dict()))
+
+    def load_model(self, device: torch.device) -> nn.Module:
+        """The best weights so far, ready to use."""
+        recipe = self.load_recipe()
+        if not self.weights.is_file():
+            raise RunError(f"{self.path} has no model.safetensors yet; train it further")
+        with torch.device("meta"):
+            model = recipe.model.build()
+        tensors = read_tensors(self.weights)
+        expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        if expected != found:
+            name = next(n for n in {**expected, **found} if expected.get(n) != found.get(n))
+            raise RunError(
+                f"{self.weights} does not fit {self.config}: {name} has shape {found.get(name)}, "
+                f"the model wants {expected.get(name)}"
+            )
+        model = recipe.model.build()
+        model.load_state_dict(tensors)
+        return model.to(device).eval()
+
+
+def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Settings that differ and that would change the numbers of a run."""
+    old, new = to_table(before), to_table(now)
+    for group in ("model", "task", "train"):
+        for name in {**old[group], **new[group]}:
+            one, other = old[group].get(name), new[group].get(name)
+            free = group == "train" and name in HARMLESS
+            if one != other and not free and (group, name) != ("model", "vocabulary"):
+                yield f"{group}.{name}", one, other

@@ -1,0 +1,51 @@
+"""The run's diary: a line of JSON per event, always; TensorBoard beside it when asked for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import CheckpointError, ConfigError
+from saccade.train.files import explain, replace_file
+
+
+class Log:
+    """`metrics.jsonl`. After a resume, what lies beyond the checkpoint is forgotten first."""
+
+    def __init__(self, path: Path, *, after: int, tensorboard: bool = False) -> None:
+        self._path = path
+        if path.exists():
+            kept = [line for line in path.read_bytes().split(b"\n") if _step(line) <= after]
+            replace_file(path, b"".join(line + b"\n" for line in kept if line))
+        self._board = _board(path.parent / "tensorboard") if tensorboard else None
+
+    def write(self, step: int, values: dict[str, Any]) -> None:
+        line = json.dumps({"step": step, **values}).encode() + b"\n"
+        try:
+            with self._path.open("ab") as file:
+                file.write(line)
+        except OSError as error:
+            raise CheckpointError(explain(error, self._path, len(line))) from error
+        if self._board is not None:
+            for name, value in values.items():
+                if isinstance(value, float):
+                    self._board.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        if self._board is not None:
+            self._board.close()
+
+
+def _step(line: bytes) -> float:
+    """The step of a line; a line torn by a kill belongs to no step."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _board(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard.writer import SummaryWriter
+    except ImportError as error:
+        raise ConfigError("tensorboard is not installed; pip install 'saccade[track]'") from error
+    return SummaryWriter(str(folder))

@@ -1,0 +1,205 @@
+"""Training a recipe in a folder: start, or go on exactly where it was killed."""
+
+import hashlib
+import platform
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from saccade.data.vocabulary import Vocabulary
+from saccade.errors import RunError
+from saccade.tasks.base import Task
+from saccade.tasks.language import Language
+from saccade.tasks.translation import Translation, TranslationSettings
+from saccade.train.card import write_card
+from saccade.train.checkpoint import Checkpoint, load_newest, save_checkpoint
+from saccade.train.distributed import World, join_world
+from saccade.train.fit import Clock, Event, Trainer, Update
+from saccade.train.folder import RunFolder, changes
+from saccade.train.log import Log
+from saccade.train.recipes import Recipe, with_vocabulary
+from saccade.train.stopping import StopRequest, locked, stop_on_signals
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line for the user."""
+
+    text: str
+
+
+Watch = Callable[[Event | Note], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended: `signal` is the one that stopped it, 0 if it came to its end."""
+
+    folder: Path
+    step: int
+    best_loss: float
+    signal: int
+
+
+def train(recipe: Recipe, folder: Path, watch: Watch) -> Outcome:
+    """Train to the end, from wherever an earlier start of the same command came to."""
+    with join_world(recipe.train.device) as world, stop_on_signals() as stop:
+        run = RunFolder(folder)
+        speak: Watch = watch if world.first else lambda event: None
+        with locked(folder) if world.first else nullcontext():
+            trainer, recipe = _prepare(recipe, run, world, speak)
+            return _go_on(trainer, recipe, run, stop, speak)
+
+
+def make_task(recipe: Recipe, vocabulary: Vocabulary | None) -> Task[Any]:
+    """The recipe's data, tokenised."""
+    kind = Translation if isinstance(recipe.task, TranslationSettings) else Language
+    return kind(
+        recipe.task,  # type: ignore[arg-type]
+        batch_tokens=recipe.train.batch_tokens,
+        seed=recipe.train.seed,
+        vocabulary=vocabulary,
+    )
+
+
+def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tuple[Trainer, Recipe]:
+    if run.config.exists():
+        _refuse_changes(run, recipe, watch)
+    if not world.first:
+        world.wait()  # the first process makes the tokenizer
+    known = Vocabulary.load(run.tokenizer) if run.tokenizer.exists() else None
+    task = make_task(recipe, known)
+    recipe = with_vocabulary(recipe, len(task.vocabulary))
+    if world.first:
+        if known is None:
+            run.save_tokenizer(task.vocabulary)
+        run.save_recipe(recipe)
+        world.wait()
+    torch.manual_seed(recipe.train.seed)
+    trainer = Trainer(recipe.model.build(), task, recipe.train, world)
+    for line in getattr(task, "report", []):
+        watch(Note(line))
+    size = sum(p.numel() for p in trainer.model.parameters())
+    watch(Note(f"{size:,} parameters, {len(task.vocabulary):,} tokens in the vocabulary"))
+    watch(
+        Note(
+            f"{task.batches_per_epoch:,} batches to an epoch, padding {task.padding:.1%}, "
+            f"device {world.device}"
+        )
+    )
+    _resume(trainer, run, watch)
+    return trainer, recipe
+
+
+def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> None:
+    checkpoint, troubles = load_newest(run.checkpoints)
+    for trouble in troubles:
+        watch(Note(f"passed over: {trouble}"))
+    if checkpoint is None:
+        return
+    _refuse_foreign(checkpoint, _fingerprint(trainer, run), run, watch)
+    trainer.restore(checkpoint)
+    watch(Note(f"going on from step {checkpoint.step:,} of {trainer.settings.steps:,}"))
+
+
+def _go_on(
+    trainer: Trainer, recipe: Recipe, run: RunFolder, stop: StopRequest, watch: Watch
+) -> Outcome:
+    settings, first = trainer.settings, trainer.world.first
+    log = Log(run.metrics, after=trainer.step, tensorboard=settings.tensorboard) if first else None
+    clock = Clock()
+    while not trainer.finished:
+        event = trainer.update()
+        clock.tick(trainer.tokens_of_last)
+        step = trainer.step
+        if isinstance(event, Update):
+            event = _timed(event, clock, settings.steps)
+            if log is not None and step % settings.log_every == 0:
+                log.write(step, _logged(event))
+        watch(event)
+        due = step % settings.validate_every == 0 or step == settings.steps
+        if due:
+            _validate(trainer, run, log, watch)
+        asked = trainer.world.sum(float(stop.signal)) > 0
+        regular = settings.save_every and step % settings.save_every == 0
+        if first and (due or asked or regular):
+            _save(trainer, run)
+        if asked:
+            break
+    if log is not None:
+        log.close()
+        write_card(run, recipe, trainer.best_loss, trainer.best_step)
+    return Outcome(run.path, trainer.step, trainer.best_loss, stop.signal)
+
+
+def _validate(trainer: Trainer, run: RunFolder, log: Log | None, watch: Watch) -> None:
+    validated = trainer.validate()
+    if log is not None:
+        log.write(validated.step, {f"valid_{k}": v for k, v in validated.figures.items()})
+        if validated.best:
+            run.save_weights(trainer.kept)
+    watch(validated)
+
+
+def _timed(event: Update, clock: Clock, steps: int) -> Update:
+    left = clock.seconds_per_step * (steps - event.step)
+    return replace(event, tokens_per_second=clock.tokens_per_second, seconds_left=left)
+
+
+def _logged(event: Update) -> dict[str, Any]:
+    return {
+        "loss": event.loss,
+        "learning_rate": event.learning_rate,
+        "tokens_per_second": round(event.tokens_per_second, 1),
+    }
+
+
+def _save(trainer: Trainer, run: RunFolder) -> None:
+    checkpoint = trainer.checkpoint()
+    state = {**checkpoint.state, **_fingerprint(trainer, run)}
+    whole = Checkpoint(checkpoint.step, checkpoint.tensors, state)
+    save_checkpoint(run.checkpoints, whole, keep=trainer.settings.keep)
+
+
+def _fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
+    """What must be the same, and what should be, for a resumed run to be the same run."""
+    return {
+        "data": trainer.task.fingerprint(),
+        "tokenizer": hashlib.sha256(run.tokenizer.read_bytes()).hexdigest(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        "processes": trainer.world.size,
+        "device": trainer.world.device.type,
+    }
+
+
+def _refuse_foreign(
+    checkpoint: Checkpoint, now: dict[str, Any], run: RunFolder, watch: Watch
+) -> None:
+    for name, value in now.items():
+        before = checkpoint.state.get(name)
+        if before == value:
+            continue
+        if name in ("data", "tokenizer"):
+            raise RunError(
+                f"the {name} of {run.path} changed since step {checkpoint.step:,}; bring the old "
+                "back to go on, or train anew with another --out"
+            )
+        watch(Note(f"{name} was {before}, now {value}: the last digits may differ"))
+
+
+def _refuse_changes(run: RunFolder, recipe: Recipe, watch: Watch) -> None:
+    before = run.load_recipe()
+    for name, old, new in changes(before, recipe):
+        if name == "train.steps":
+            watch(Note(f"train.steps was {old:,}, now {new:,}"))
+            continue
+        raise RunError(
+            f"{run.path} was started with {name}={old!r}, now {new!r}; give the old value to go "
+            "on, or another --out to train anew"
+        )

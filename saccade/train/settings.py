@@ -1,0 +1,71 @@
+"""How to train: everything that is neither the model nor the data."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from saccade.config import check_fraction, check_positive
+from saccade.errors import ConfigError
+from saccade.train.schedule import ScheduleKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How to train.
+
+    Args:
+        steps: updates of the weights in all.
+        batch_tokens: tokens of a micro-batch, source and target and padding counted.
+        accumulate: micro-batches to one update.
+        learning_rate: its highest value.
+        schedule: how it falls after the warm-up.
+        warmup: updates over which it rises to its highest value.
+        beta2: AdamW's memory of squared gradients.
+        weight_decay: pull of the weights (not of biases, norms and embeddings) towards zero.
+        clip: longest gradient allowed; 0 allows any.
+        ema: decay of the running average of the weights that is validated and kept; 0 is off.
+        validate_every: updates between two validations.
+        patience: validations without improvement before stopping early; 0 never does.
+        save_every: updates between two checkpoints; 0 saves only after each validation.
+        keep: checkpoints kept; an old one is deleted only after a newer one is safe.
+        log_every: updates between two lines of metrics.jsonl.
+        seed: decides the fresh weights, the order of the data and every dropout.
+        device: cpu, cuda, mps …; auto takes the fastest there is.
+        precision: of the arithmetic; bfloat16 keeps the weights in float32.
+        compile: hand the model to torch.compile: slow to start, faster after.
+        bad_loss: when a loss or gradient is not finite: stop, or skip that update (50 at most).
+        tensorboard: write TensorBoard's files beside metrics.jsonl.
+    """
+
+    steps: int = 4000
+    batch_tokens: int = 4096
+    accumulate: int = 1
+    learning_rate: float = 1e-3
+    schedule: ScheduleKind = "inverse-sqrt"
+    warmup: int = 400
+    beta2: float = 0.98
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    ema: float = 0.0
+    validate_every: int = 500
+    patience: int = 0
+    save_every: int = 0
+    keep: int = 2
+    log_every: int = 10
+    seed: int = 0
+    device: str = "auto"
+    precision: Literal["float32", "bfloat16", "float64"] = "float32"
+    compile: bool = False
+    bad_loss: Literal["stop", "skip"] = "stop"
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        positive = ("steps", "batch_tokens", "accumulate", "validate_every", "keep", "log_every")
+        check_positive(self, *positive)
+        check_fraction(self, "beta2", "ema")
+        for name in ("learning_rate", "weight_decay", "clip", "warmup", "patience", "save_every"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
+
+
+# What may change between two starts of the same run without changing a single number of it.
+HARMLESS = {"log_every", "keep", "save_every", "tensorboard", "device"}

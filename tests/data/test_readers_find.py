@@ -1,0 +1,148 @@
+"""Splits are found by file stems; where two files could be meant, the user is asked."""
+
+from pathlib import Path
+
+import pytest
+
+from saccade.data.readers import read_pairs, read_texts, splits
+from saccade.errors import DataError
+
+
+def fill(folder: Path, *names: str) -> Path:
+    """Files that hold their own name, so that what was read tells which was read."""
+    for name in names:
+        stem = name.removesuffix(".tsv")
+        (folder / name).write_text(f"{stem}\t{stem}\n" if name.endswith("tsv") else f"{name}\n")
+    return folder
+
+
+def refusal(folder: Path, split: str = "train", source: str = "", target: str = "") -> str:
+    with pytest.raises(DataError) as caught:
+        read_pairs(folder, split, source=source, target=target)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "split", "expected"),
+    [
+        (["train.txt", "pretrain.txt"], "train", "train.txt"),
+        (["ptb.train.txt", "ptb.valid.txt"], "train", "ptb.train.txt"),
+        (["wiki_train.txt", "train.txt"], "train", "train.txt"),
+        (["valid.txt", "val.txt", "dev.txt"], "valid", "valid.txt"),
+        (["val.txt", "x.valid.txt"], "valid", "val.txt"),
+        (["._train.txt", "wiki-train.txt"], "train", "wiki-train.txt"),
+        (["dev.txt"], "valid", "dev.txt"),
+        (["validation.txt"], "valid", "validation.txt"),
+        (["valid.txt"], "dev", "valid.txt"),
+        (["ptb-dev.txt"], "valid", "ptb-dev.txt"),
+        (["test.txt", "test_2016.txt", "x.test.txt"], "test", "test.txt"),
+        (["test_2016_flickr.txt", "testimonials.txt"], "test", "test_2016_flickr.txt"),
+        (["test2.txt"], "test", "test2.txt"),
+        (["test_2016.txt", "test_2017.txt"], "test_2017", "test_2017.txt"),
+        (["extra.txt", "train.txt"], "extra", "extra.txt"),
+    ],
+)
+def test_a_split_is_found_by_its_stem(
+    tmp_path: Path, names: list[str], split: str, expected: str
+) -> None:
+    assert read_texts(fill(tmp_path, *names), split).texts == [expected]
+
+
+def test_several_stems_for_a_split_are_listed(tmp_path: Path) -> None:
+    fill(tmp_path, "test_2016.tsv", "test_2017.tsv")
+    assert refusal(tmp_path, "test") == (
+        f"{tmp_path} has several files for 'test': test_2016, test_2017; "
+        "pass the one you mean as the split, such as 'test_2016'"
+    )
+
+
+def test_a_split_that_is_not_there_is_refused_with_what_is(tmp_path: Path) -> None:
+    told = refusal(fill(tmp_path, "train.tsv", "notes.txt"), "valid")
+    assert told == (
+        f"{tmp_path} has no 'valid' split: no valid file ending in .tsv, .jsonl or .parquet "
+        "(or these with .gz); it holds notes.txt, train.tsv; "
+        "name a file so, or give one file as the data"
+    )
+    (tmp_path / "bare").mkdir()
+    assert "it holds nothing; name a file so" in refusal(tmp_path / "bare")
+
+
+def test_splits_lists_those_that_exist_in_order(tmp_path: Path) -> None:
+    assert splits(tmp_path) == []
+    fill(tmp_path, "test_1.en", "test_2.en", "README", "train.log", ".train.txt.swp")
+    assert splits(tmp_path) == ["train", "test"]  # .log may be a language
+    assert splits(tmp_path, source="en", target="de") == ["test"]
+    fill(tmp_path, "dev.jsonl", "x.train.parquet.gz")
+    assert splits(tmp_path, source="en", target="de") == ["train", "valid", "test"]
+    assert splits(tmp_path / "dev.jsonl") == ["train"]
+    with pytest.raises(DataError, match="nowhere does not exist"):
+        splits(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("split", ["valid", "test", "corpus"])
+def test_a_single_file_is_all_train(tmp_path: Path, split: str) -> None:
+    file = fill(tmp_path, "corpus.tsv") / "corpus.tsv"
+    assert read_pairs(file, "train").pairs == [("corpus", "corpus")]
+    assert refusal(file, split).startswith(
+        f"{file} is a single file, so it is all train: there is no {split!r} in it"
+    )
+
+
+def test_a_single_file_of_the_wrong_form_is_refused(tmp_path: Path) -> None:
+    fill(tmp_path, "a.en", "a.tsv", "a.csv", "story")
+    assert "pairs are not read from a single .en file" in refusal(tmp_path / "a.en")
+    for ending in ("tsv", "csv"):
+        with pytest.raises(
+            DataError, match=f"texts are not read from .{ending}; give .txt, .jsonl"
+        ):
+            read_texts(tmp_path / f"a.{ending}", "train")
+    assert read_texts(tmp_path / "a.en", "train").texts == ["a.en"]
+    assert read_texts(tmp_path / "story", "train").texts == ["story"]
+
+
+def test_parallel_files_of_unknown_order_are_refused_with_the_settings_to_give(
+    tmp_path: Path,
+) -> None:
+    fill(tmp_path, "train.en", "train.de")
+    assert refusal(tmp_path) == (
+        f"{tmp_path} has train.de, train.en: say which is the source: --source en --target de"
+    )
+    assert "train.de, train.en, train.fr: say which" in refusal(fill(tmp_path, "train.fr"))
+    read = read_pairs(tmp_path, "train", source="fr", target="de")
+    assert read.pairs == [("train.fr", "train.de")]
+    assert read.files == [str(tmp_path / "train.fr"), str(tmp_path / "train.de")]
+
+
+@pytest.mark.parametrize(("source", "target"), [("src", "tgt"), ("source", "target")])
+def test_endings_that_tell_the_order_need_no_settings(
+    tmp_path: Path, source: str, target: str
+) -> None:
+    fill(tmp_path, f"train.{source}", f"train.{target}", "train.md")
+    assert read_pairs(tmp_path, "train").pairs == [(f"train.{source}", f"train.{target}")]
+
+
+def test_a_missing_partner_is_named(tmp_path: Path) -> None:
+    fill(tmp_path, "train.en")
+    told = refusal(tmp_path, source="en", target="de")
+    assert told == f"{tmp_path} has train.en but no train.de; pairs need both files"
+    assert "has train.en but no train.de;" in refusal(tmp_path, source="de", target="en")
+    assert "has train.en but no other language beside it" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(("source", "target"), [("en", ""), ("", "de"), ("en", "en")])
+def test_half_an_order_is_refused(tmp_path: Path, source: str, target: str) -> None:
+    told = refusal(tmp_path, source=source, target=target)
+    assert told.startswith(f"source={source!r} and target={target!r}: name two different")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train.tsv", "train.jsonl"),
+        ("train.tsv", "train.en", "train.de"),
+        ("train.en", "train.en.gz"),
+    ],
+)
+def test_two_forms_of_one_split_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
+    told = refusal(fill(tmp_path, *names), source="en", target="de")
+    assert f"has {', '.join(sorted(names))} for one split; keep one of them" in told

@@ -4,6 +4,8 @@
 class SaccadeError(Exception):
     """Something a user can mend; the message names the value, the rule and the way out."""
 
+    exit_code = 2
+
 
 class ConfigError(SaccadeError):
     """A setting, or a combination of settings, that cannot work."""
@@ -18,4 +20,10 @@ class RunError(SaccadeError):
 
 
 class CheckpointError(RunError):
-    """A checkpoint that is damaged, foreign, or could not be written."""
+    """A checkpoint that is damaged or foreign."""
+
+
+class WriteError(SaccadeError):
+    """A file that could not be written: the disk is full, or may not be written to."""
+
+    exit_code = 1

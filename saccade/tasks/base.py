@@ -3,7 +3,8 @@
 from typing import Protocol, Self, TypeVar
 
 import torch
-from jaxtyping import Float
+import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.data.vocabulary import Vocabulary
@@ -59,3 +60,11 @@ def shard_rows(rows: Tensor, shard: int, shards: int) -> tuple[Tensor, bool]:
     """
     mine = rows[shard::shards]
     return (mine, True) if len(mine) else (rows[:1], False)
+
+
+def summed_cross_entropy(
+    logits: Float[Tensor, "tokens V"], labels: Int[Tensor, " tokens"], smoothing: float
+) -> Float[Tensor, ""]:
+    """−Σ log p(label), a share of each label spread over the vocabulary; in float32 or better."""
+    exact = logits if logits.dtype == torch.float64 else logits.float()
+    return F.cross_entropy(exact, labels, label_smoothing=smoothing, reduction="sum")

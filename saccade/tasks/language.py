@@ -19,7 +19,7 @@ from saccade.data.ragged import Ragged
 from saccade.data.readers import TextsRead, read_texts, splits
 from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
 from saccade.errors import DataError
-from saccade.tasks.base import shard_rows
+from saccade.tasks.base import shard_rows, summed_cross_entropy
 
 HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 
@@ -241,7 +241,7 @@ def stream_of(texts: Ragged) -> Int[Tensor, " N"]:
 @torch.no_grad()
 def lines_loss(model: nn.Module, texts: Ragged, device: torch.device) -> float:
     """Mean loss per token of sentences that stand by themselves."""
-    lines = Lines(texts, budget=8192, seed=0)
+    lines = Lines(texts, budget=max(8192, int(texts.lengths.max()) + 1), seed=0)
     total, tokens = 0.0, 0
     for rows in lines.epoch(0):
         batch = lines.batch(rows, counts=True).to(device)
@@ -276,9 +276,4 @@ def _loss(model: nn.Module, batch: LanguageBatch, smoothing: float) -> Tensor:
     features = model(batch.words)  # (B, T, D)
     real = features.flatten(0, 1)[batch.predicted]  # (tokens, D): padding is not scored
     logits = model.output(real)  # type: ignore[operator]
-    return F.cross_entropy(
-        logits if logits.dtype == torch.float64 else logits.float(),
-        batch.labels,
-        label_smoothing=smoothing,
-        reduction="sum",
-    )
+    return summed_cross_entropy(logits, batch.labels, smoothing)

@@ -40,8 +40,8 @@ class Translated:
 class Translator:
     """A model and its vocabulary."""
 
-    def __init__(self, model: nn.Module, vocabulary: Vocabulary, *, lowercase: bool) -> None:
-        self.model, self.vocabulary, self._lowercase = model.eval(), vocabulary, lowercase
+    def __init__(self, model: nn.Module, vocabulary: Vocabulary) -> None:
+        self.model, self.vocabulary = model.eval(), vocabulary
         self.device = next(model.parameters()).device
 
     @property

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -18,7 +17,7 @@ from saccade.data.ragged import Ragged
 from saccade.data.readers import PairsRead, read_pairs, splits
 from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
 from saccade.errors import DataError
-from saccade.tasks.base import shard_rows
+from saccade.tasks.base import shard_rows, summed_cross_entropy
 
 HELD_OUT = 0.02  # of a corpus without a validation split
 
@@ -174,30 +173,11 @@ class Translation:
 
         −Σₜ log p(yₜ | y₁ … yₜ₋₁, x), a share ε of each yₜ spread over the vocabulary
         """
-        return self._loss(model, batch, self.settings.label_smoothing)
+        return _loss(model, batch, self.settings.label_smoothing)
 
-    @torch.no_grad()
     def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
-        batches = _plan(self._valid, budget=8192, seed=0).epoch(0)
-        total, tokens = 0.0, 0
-        for rows in batches:
-            sides = [[side[row] for row in rows.tolist()] for side in self._valid]
-            batch = collate(*sides).to(device)
-            total += self._loss(model, batch, 0.0).item()
-            tokens += batch.tokens
-        loss = total / tokens
+        loss = _mean_loss(model, self._valid, device)
         return {"loss": loss, "perplexity": float(torch.tensor(loss).exp())}
-
-    def _loss(self, model: nn.Module, batch: TranslationBatch, smoothing: float) -> Tensor:
-        features = model(batch.source, batch.lengths, batch.target)  # (B, T, D)
-        real = features.flatten(0, 1)[batch.predicted]  # (tokens, D): padding is not scored
-        logits = model.output(real)  # type: ignore[operator]
-        return F.cross_entropy(
-            logits if logits.dtype == torch.float64 else logits.float(),
-            batch.labels,
-            label_smoothing=smoothing,
-            reduction="sum",
-        )
 
     def _encode(
         self, pairs: list[tuple[str, str]], *, longest: int
@@ -210,9 +190,38 @@ class Translation:
         return (Ragged.of(kept[0]), Ragged.of(kept[1])), len(fits) - sum(fits)
 
 
+def _loss(model: nn.Module, batch: TranslationBatch, smoothing: float) -> Float[Tensor, ""]:
+    features = model(batch.source, batch.lengths, batch.target)  # (B, T, D)
+    real = features.flatten(0, 1)[batch.predicted]  # (tokens, D): padding is not scored
+    logits = model.output(real)  # type: ignore[operator]
+    return summed_cross_entropy(logits, batch.labels, smoothing)
+
+
+@torch.no_grad()
+def _mean_loss(model: nn.Module, sides: tuple[Ragged, Ragged], device: torch.device) -> float:
+    total, tokens = 0.0, 0
+    for rows in _plan(sides, budget=max(8192, _longest(sides)), seed=0).epoch(0):
+        batch = collate(*([side[row] for row in rows.tolist()] for side in sides)).to(device)
+        total += _loss(model, batch, 0.0).item()
+        tokens += batch.tokens
+    return total / tokens
+
+
+def pairs_loss(
+    model: nn.Module, vocabulary: Vocabulary, pairs: list[tuple[str, str]], device: torch.device
+) -> float:
+    """Mean loss per target token of given translations."""
+    sides = [Ragged.of(vocabulary.encode_all([pair[side] for pair in pairs])) for side in (0, 1)]
+    return _mean_loss(model, (sides[0], sides[1]), device)
+
+
 def _plan(sides: tuple[Ragged, Ragged], *, budget: int, seed: int) -> Batches:
     lengths = torch.stack([side.lengths + 1 for side in sides], dim=1)  # + END, + START
     return Batches.plan(lengths, budget=budget, seed=seed)
+
+
+def _longest(sides: tuple[Ragged, Ragged]) -> int:
+    return int((sides[0].lengths + sides[1].lengths).max()) + 2
 
 
 def encode_source(vocabulary: Vocabulary, text: str) -> Int[Tensor, " S"]:

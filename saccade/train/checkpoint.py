@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from saccade.errors import CheckpointError
+from saccade.errors import CheckpointError, WriteError
 from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
 
 MANIFEST = "manifest.json"
@@ -51,7 +51,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         size = sum(map(len, contents.values()))
-        raise CheckpointError(
+        raise WriteError(
             f"{explain(error, temporary, size)}; earlier checkpoints are unharmed"
         ) from error
     for old in sorted(folder.glob("step-*"))[:-keep]:

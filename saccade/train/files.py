@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from saccade.errors import CheckpointError
+from saccade.errors import CheckpointError, WriteError
 
 
 def sync_folder(folder: Path) -> None:
@@ -36,7 +36,7 @@ def replace_file(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise CheckpointError(explain(error, path, len(content))) from error
+        raise WriteError(explain(error, path, len(content))) from error
 
 
 def explain(error: OSError, path: Path, size: int) -> str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from saccade.errors import CheckpointError, ConfigError
+from saccade.errors import ConfigError, WriteError
 from saccade.train.files import explain, replace_file
 
 
@@ -24,7 +24,7 @@ class Log:
             with self._path.open("ab") as file:
                 file.write(line)
         except OSError as error:
-            raise CheckpointError(explain(error, self._path, len(line))) from error
+            raise WriteError(explain(error, self._path, len(line))) from error
         if self._board is not None:
             for name, value in values.items():
                 if isinstance(value, float):

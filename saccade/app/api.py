@@ -1,0 +1,135 @@
+"""The Python API: load a run, predict with it, look at what it looked at."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+from saccade.app.look.picture import Look
+from saccade.data.vocabulary import Vocabulary
+from saccade.data.words import words
+from saccade.decode.engine import Decoding
+from saccade.errors import ConfigError, RunError
+from saccade.tasks.generate import Generated, Writer
+from saccade.tasks.language import LanguageSettings
+from saccade.tasks.translate import Translated, Translator
+from saccade.tasks.translation import TranslationSettings
+from saccade.train.distributed import choose_device
+from saccade.train.folder import RunFolder
+from saccade.train.recipes import Recipe
+
+Progress = Callable[[int, int], None]
+
+
+def _silent(done: int, total: int) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A translation: its text, its score, the rest of the n-best list, and where it looked."""
+
+    source: str
+    text: str
+    score: float
+    others: tuple["Prediction", ...]
+    _translated: Translated
+    _model: "TranslationModel"
+
+    def look(self) -> Look:
+        """Where the model looked for each word."""
+        translated = self._translated
+        if not translated.attention:
+            translated = self._model.predict(self.source, look=True)._translated
+        weights = self._model.translator.words_looked_at(translated)
+        return Look(
+            rows=words(translated.text),
+            columns=words(translated.source),
+            weights=weights,
+            title=f"{self._model.name}: {self._model.translator.alignment_site}, mean over heads",
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class TranslationModel:
+    """A trained translator."""
+
+    def __init__(self, name: str, recipe: Recipe, translator: Translator) -> None:
+        self.name, self.recipe, self.translator = name, recipe, translator
+
+    @overload
+    def predict(self, text: str, *, look: bool = ..., **decoding: Any) -> Prediction: ...
+    @overload
+    def predict(
+        self, text: list[str], *, look: bool = ..., progress: Progress = ..., **decoding: Any
+    ) -> list[Prediction]: ...
+    def predict(
+        self,
+        text: str | list[str],
+        *,
+        look: bool = False,
+        progress: Progress = _silent,
+        **decoding: Any,
+    ) -> Prediction | list[Prediction]:
+        """Translate a sentence or many; `decoding` are the fields of `Decoding`, such as beam=1."""
+        texts = [text] if isinstance(text, str) else text
+        how = make_decoding(decoding)
+        if look and not self.translator.alignment_site:
+            raise ConfigError(f"{self.name} has no attention to look at")
+        made: dict[int, Prediction] = {}
+        for row, translated in self.translator.translate(texts, how, look=look):
+            made[row] = self._prediction(translated)
+            progress(len(made), len(texts))
+        ordered = [made[row] for row in range(len(texts))]
+        return ordered[0] if isinstance(text, str) else ordered
+
+    def _prediction(self, one: Translated) -> Prediction:
+        others = tuple(self._prediction(other) for other in one.others)
+        return Prediction(one.source, one.text, one.score, others, one, self)
+
+
+class LanguageModel:
+    """A trained language model."""
+
+    def __init__(self, name: str, recipe: Recipe, writer: Writer) -> None:
+        self.name, self.recipe, self.writer = name, recipe, writer
+
+    def predict(
+        self, prompt: str = "", *, count: int = 1, most_tokens: int = 100, **decoding: Any
+    ) -> list[Generated]:
+        """Go on from a prompt `count` times; samples unless told `sample=False`."""
+        how = make_decoding({"sample": True, **decoding})
+        return self.writer.write(prompt, how, count=count, most_tokens=most_tokens)
+
+    def look(self, text: str) -> Look:
+        """Where each word of a text looked, in the last layer."""
+        pieces, seen = self.writer.look(text)
+        site, weights = list(seen.items())[-1]
+        title = f"{self.name}: {site}, mean over heads"
+        return Look(rows=pieces, columns=pieces, weights=weights.mean(dim=0), title=title)
+
+
+def make_decoding(fields: dict[str, Any]) -> Decoding:
+    """Check the names of decoding settings that came as keywords."""
+    known = Decoding.__dataclass_fields__
+    for name in fields:
+        if name not in known:
+            raise ConfigError(f"{name} is not a decoding setting; there are: {', '.join(known)}")
+    return Decoding(**fields)
+
+
+def load(run: str | Path, *, device: str = "auto") -> TranslationModel | LanguageModel:
+    """The best weights of a run, ready to use."""
+    folder = RunFolder(Path(run))
+    if not folder.path.is_dir():
+        raise RunError(f"there is no run at {run}; `saccade train NAME` makes one")
+    recipe = folder.load_recipe()
+    model = folder.load_model(choose_device(device))
+    vocabulary = Vocabulary.load(folder.tokenizer)
+    name, task = folder.path.name, recipe.task
+    if isinstance(task, TranslationSettings):
+        return TranslationModel(name, recipe, Translator(model, vocabulary))
+    assert isinstance(task, LanguageSettings)
+    return LanguageModel(name, recipe, Writer(model, vocabulary, task))

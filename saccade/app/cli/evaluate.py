@@ -1,0 +1,72 @@
+"""`saccade eval runs/transformer`: scores on held-out data."""
+
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from saccade.app.api import load
+from saccade.app.cli.output import counting, print_json
+from saccade.app.evaluate import evaluate
+from saccade.decode.engine import Decoding
+
+
+def eval_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    split: str = "test",
+    data: str = "",
+    beam: int = 5,
+    length_penalty: float = 1.0,
+    lowercase: bool = False,
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Score a run on data it was not trained on.
+
+    Translation: BLEU and chrF by sacreBLEU with their signature, BLEU by sentence length,
+    perplexity, and on lingua the alignment error rate of the attention. Language models: loss and
+    perplexity.
+
+    Args:
+        run: folder of the run, such as runs/transformer.
+        split: test, valid, a test file's name; for lingua also compositional.
+        data: score on other data than the run's own.
+        beam: hypotheses kept while translating; 1 is greedy.
+        length_penalty: 0 ranks by probability alone, more favours longer sentences.
+        lowercase: compare without regard to case.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    model = load(run, device=device)
+    how = Decoding(beam=beam, length_penalty=length_penalty)
+    with counting("translating") as progress:
+        found = evaluate(
+            model, split=split, data=data, how=how, lowercase=lowercase, progress=progress
+        )
+    if json:
+        print_json(found)
+    else:
+        print_scores(found)
+
+
+def print_scores(found: dict[str, Any]) -> None:
+    """Scores as a table; scores by band or site indented under their name."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in found.items():
+        label = name.replace("_", " ")
+        if isinstance(value, dict):
+            for key, part in value.items():
+                table.add_row(f"{label}: {key}", _shown(part))
+        elif isinstance(value, list):
+            for part in value:
+                table.add_row(label, str(part))
+        else:
+            table.add_row(label, _shown(value))
+    Console(highlight=False).print(table)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,83 @@
+"""`saccade list` and `saccade describe`: what there is, and what it is made of."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from saccade.app.cli.output import print_json
+from saccade.config import ModelConfig
+from saccade.models import PRESETS, family, preset
+from saccade.train.recipes import RECIPES, recipe, save_recipe, to_table
+
+
+def list_command(*, json: bool = False) -> None:
+    """List every recipe: what it is, its lecture, its size on the built-in data.
+
+    Args:
+        json: print as JSON.
+    """
+    rows = [
+        {
+            "recipe": name,
+            "system": one.system,
+            "about": one.about,
+            "lecture": one.lecture,
+            "parameters": parameters(one.model),
+        }
+        for name, one in RECIPES.items()
+    ]
+    if json:
+        print_json(rows)
+        return
+    table = Table("recipe", "", "what it is", "lecture", "parameters", box=None, pad_edge=False)
+    for row in rows:
+        *words, size = row.values()
+        table.add_row(*map(str, words), f"{size:,}")
+    Console(highlight=False).print(table)
+
+
+def describe_command(
+    name: tyro.conf.Positional[str], /, *, toml: bool = False, json: bool = False
+) -> None:
+    """Print the settings of a recipe or of a model preset, and its size.
+
+    Args:
+        name: a recipe such as transformer, or a preset such as gpt2 or transformer-base.
+        toml: print a recipe as TOML, to be changed and trained: saccade train my-recipe.toml.
+        json: print as JSON.
+    """
+    if name in PRESETS and name not in RECIPES:
+        config = preset(name)
+        described: dict[str, Any] = {"family": family(config), **vars(config)}
+        described["parameters"] = parameters(config)
+    else:
+        chosen = recipe(name)
+        if toml:
+            print(save_recipe(chosen), end="")
+            return
+        described = {**to_table(chosen), "parameters": parameters(chosen.model)}
+    if json:
+        print_json(described)
+    else:
+        _print_tables(described)
+
+
+def parameters(config: ModelConfig) -> int:
+    """How many weights a model has, counted without making them."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in replace(config).build().parameters())
+
+
+def _print_tables(described: dict[str, Any]) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in described.items():
+        if isinstance(value, dict):
+            for key, part in value.items():
+                table.add_row(f"{name}.{key}", str(part))
+        else:
+            table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    Console(highlight=False).print(table)

@@ -1,0 +1,48 @@
+"""What commands print: results on standard output, progress and notes on standard error."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def say(text: str) -> None:
+    """A line for the person in front of the screen."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(values: Any) -> None:
+    """For programs."""
+    print(json.dumps(values, ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Progress of work whose amount is known: a bar on a terminal, else a line now and then."""
+    if Console(stderr=True).is_terminal:
+        columns = TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}")
+        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+    last = time.monotonic()
+
+    def line(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 5:
+            last = time.monotonic()
+            say(f"{what} {done}/{total}")
+
+    yield line
+
+
+def duration(seconds: float) -> str:
+    """4:05, or 1:04:05."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,72 @@
+"""Training as it goes: a live bar on a terminal, plain lines elsewhere."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from saccade.app.cli.output import duration
+from saccade.train.fit import Event, Skipped, Update, Validated
+from saccade.train.run import Note
+
+LINE_EVERY = 10.0  # seconds between plain lines
+
+
+class TrainingProgress:
+    """Shows events. As a context it owns the terminal's bar."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._console = Console(stderr=True, highlight=False)
+        self._bar: Progress | None = None
+        if self._console.is_terminal:
+            columns = (
+                TextColumn("{task.percentage:>3.0f}%"),
+                BarColumn(),
+                TextColumn("{task.fields[now]}"),
+            )
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("train", total=steps, now="starting")
+        self._last_line = time.monotonic() - LINE_EVERY
+
+    def __enter__(self) -> "TrainingProgress":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, event: Event | Note) -> None:
+        match event:
+            case Note(text):
+                self._print(text)
+            case Update():
+                self._update(event)
+            case Validated(step, figures, best):
+                shown = "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
+                mark = "  (best so far)" if best else ""
+                self._print(f"step {step:>6,}  validation: {shown}{mark}")
+            case Skipped(step, positions):
+                self._print(f"step {step:>6,}  skipped: not finite (micro-batches {positions})")
+
+    def _update(self, event: Update) -> None:
+        now = (
+            f"step {event.step:>6,}/{self._steps:,}  loss {event.loss:.3f}  "
+            f"{event.tokens_per_second:,.0f} tokens/s  {duration(event.seconds_left)} left"
+        )
+        if self._bar is not None:
+            self._bar.update(self._task, completed=event.step, now=now)
+        elif time.monotonic() - self._last_line >= LINE_EVERY:
+            self._last_line = time.monotonic()
+            self._print(now)
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,90 @@
+"""`saccade train transformer --data my-corpus/`: train a recipe, or go on with a run."""
+
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+import tyro
+
+from saccade.app.cli.output import say
+from saccade.app.cli.progress import TrainingProgress
+from saccade.config import ModelConfig
+from saccade.errors import ConfigError
+from saccade.train.recipes import RECIPES, Recipe, TaskSettings, recipe
+from saccade.train.run import Outcome, train
+from saccade.train.settings import TrainSettings
+
+M = TypeVar("M", bound=ModelConfig)
+T = TypeVar("T", bound=TaskSettings)
+
+HELP = """usage: saccade train RECIPE [OPTIONS]
+
+Train a model. Without --data it learns the built-in data; without --out the run is runs/RECIPE.
+Stopped or killed, the same command goes on where it was, to the same numbers.
+
+  saccade train transformer                                   the built-in corpus
+  saccade train transformer --data corpus/ --source en --target de
+  saccade train gpt --data book.txt --level characters --unit stream
+  saccade train my-recipe.toml                                see `saccade describe NAME --toml`
+  torchrun --nproc-per-node 4 -m saccade train transformer    many processes, the same run
+
+recipes:
+{recipes}
+
+`saccade train RECIPE --help` lists the options of a recipe with their values."""
+
+
+@dataclass(frozen=True)
+class Options(Generic[M, T]):
+    """Options of a recipe; every value shown is the recipe's own."""
+
+    task: Annotated[T, tyro.conf.arg(name="")]
+    model: M
+    train: TrainSettings
+    out: Path = field(default=Path())
+    """Folder of the run."""
+
+
+def train_command(arguments: list[str]) -> int:
+    """Train the recipe that the first argument names, with the options that follow."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        shown = "\n".join(f"  {name:<16}{one.about}" for name, one in RECIPES.items())
+        print(HELP.format(recipes=shown))
+        return 0 if arguments else 2
+    name = arguments[0]
+    if name.startswith("-"):
+        raise ConfigError(f"name a recipe first: saccade train RECIPE {' '.join(arguments)}")
+    chosen, out = parse_options(name, recipe(name), arguments[1:])
+    outcome = run_training(chosen, out)
+    return 128 + outcome.signal if outcome.signal else 0
+
+
+def parse_options(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Recipe, Path]:
+    """A recipe with the user's options put into it, and the run's folder."""
+    kind: Any = Options[type(chosen.model), type(chosen.task)]  # type: ignore[misc]
+    default = Options(
+        task=chosen.task, model=chosen.model, train=chosen.train, out=Path("runs") / Path(name).stem
+    )
+    options = tyro.cli(
+        kind,
+        default=default,
+        args=arguments,
+        prog=f"saccade train {name}",
+        description=f"{chosen.about} ({chosen.system}: {chosen.lecture}).",
+    )
+    mixed = replace(chosen, model=options.model, task=options.task, train=options.train)
+    return mixed, options.out
+
+
+def run_training(chosen: Recipe, out: Path) -> Outcome:
+    """Train with progress shown, and say what to do next."""
+    with TrainingProgress(chosen.train.steps) as progress:
+        outcome = train(chosen, out, progress)
+    if outcome.signal:
+        say(f"stopped at step {outcome.step:,}; the same command goes on from there")
+    elif sys.stderr.isatty():
+        say(f"trained: {outcome.folder}  (saccade eval {outcome.folder})")
+    else:
+        say(f"trained: {outcome.folder}")
+    return outcome

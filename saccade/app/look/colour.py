@@ -1,0 +1,19 @@
+"""From white to dark blue: one hue, evenly darker, so that it survives printing and colour
+blindness.
+"""
+
+STOPS = ((255, 255, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
+
+
+def shade(weight: float) -> tuple[int, int, int]:
+    """The colour of a weight from 0 to 1."""
+    place = min(max(weight, 0.0), 1.0) * (len(STOPS) - 1)
+    low = min(int(place), len(STOPS) - 2)
+    part = place - low
+    red, green, blue = (round(a + part * (b - a)) for a, b in zip(STOPS[low], STOPS[low + 1]))
+    return red, green, blue
+
+
+def ink(weight: float) -> tuple[int, int, int]:
+    """What can be read on that colour."""
+    return (255, 255, 255) if weight > 0.55 else (20, 24, 32)

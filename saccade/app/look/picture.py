@@ -1,0 +1,56 @@
+"""One look: a matrix of attention with words on both sides, and the forms it can be shown in."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxtyping import Float
+from torch import Tensor
+
+from saccade.app.look.png import draw_png
+from saccade.app.look.svg import draw_svg
+from saccade.app.look.terminal import draw_text
+from saccade.errors import ConfigError, WriteError
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where each row's word looked among the columns' words."""
+
+    rows: list[str]
+    columns: list[str]
+    weights: Float[Tensor, "rows columns"]
+    title: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write a picture or the numbers, by the file's ending."""
+        path = Path(path)
+        writers = {".svg": self._svg, ".png": self._png, ".json": self._json}
+        if path.suffix not in writers:
+            raise ConfigError(
+                f"{path.name}: a look is saved as {', '.join(writers)}, not {path.suffix or 'that'}"
+            )
+        try:
+            path.write_bytes(writers[path.suffix]())
+        except OSError as error:
+            raise WriteError(f"cannot write {path}: {error.strerror}") from error
+        return path
+
+    def text(self, *, colour: bool) -> str:
+        """For a terminal: each row's word and the columns shaded by how much it looked at them."""
+        return draw_text(self.rows, self.columns, self.weights.tolist(), colour=colour)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return draw_svg(self.rows, self.columns, self.weights.tolist(), title=self.title)
+
+    def _svg(self) -> bytes:
+        return self._repr_svg_().encode()
+
+    def _png(self) -> bytes:
+        return draw_png(self.rows, self.columns, self.weights.tolist(), title=self.title)
+
+    def _json(self) -> bytes:
+        rounded = [[round(weight, 6) for weight in row] for row in self.weights.tolist()]
+        table = {"title": self.title, "rows": self.rows, "columns": self.columns}
+        return json.dumps({**table, "weights": rounded}, ensure_ascii=False).encode()

@@ -1,0 +1,69 @@
+"""An attention matrix as PNG, drawn with Pillow."""
+
+import io
+
+from PIL import Image, ImageDraw, ImageFont
+
+from saccade.app.look.colour import ink, shade
+from saccade.app.look.layout import CELL, FONT, GAP, Layout
+
+SCALE = 2  # pixels to a point, for sharp text
+
+
+def draw_png(
+    rows: list[str], columns: list[str], weights: list[list[float]], *, title: str
+) -> bytes:
+    """Each cell as dark as its weight; weights of a tenth or more are written in it."""
+    font = ImageFont.load_default(FONT * SCALE)
+    small, tiny = ImageFont.load_default(13 * SCALE), ImageFont.load_default(11 * SCALE)
+    layout = Layout.of(rows, columns, measure=lambda word: font.getlength(_text(word)) / SCALE)
+    size = round(layout.width * SCALE), round(layout.height * SCALE)
+    image = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(image)
+    draw.text((GAP * SCALE, GAP * SCALE), _text(title), fill=(91, 100, 114), font=small)
+    for j, word in enumerate(columns):
+        x, y = layout.cell(0, j)
+        _slanted(image, _text(word), font, ((x + CELL / 2) * SCALE, (y - 6) * SCALE))
+    for i, word in enumerate(rows):
+        x, y = layout.cell(i, 0)
+        place = (x - GAP) * SCALE, (y + CELL / 2) * SCALE
+        draw.text(place, _text(word), fill=(20, 24, 32), font=font, anchor="rm")
+        for j, weight in enumerate(weights[i]):
+            _cell(draw, layout.cell(i, j), weight, tiny)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def _cell(
+    draw: ImageDraw.ImageDraw, corner: tuple[float, float], weight: float, font: object
+) -> None:
+    x, y = (value * SCALE for value in corner)
+    side = CELL * SCALE
+    draw.rectangle((x, y, x + side, y + side), fill=shade(weight), outline=(230, 233, 239))
+    if weight >= 0.1:
+        number = f"{min(weight, 0.99):.2f}".removeprefix("0")
+        middle = (x + side / 2, y + side / 2)
+        draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")  # type: ignore[arg-type]
+
+
+def _slanted(
+    image: Image.Image,
+    word: str,
+    font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
+    place: tuple[float, float],
+) -> None:
+    """Text that rises from a point at 55 degrees."""
+    width, height = round(font.getlength(word)) + 8, 2 * FONT * SCALE
+    side = 2 * width
+    label = Image.new("L", (side, side), 0)
+    # The text starts in the middle, which stays where it is when the square is turned.
+    middle = (side / 2, side / 2)
+    ImageDraw.Draw(label).text(middle, word, fill=255, font=font, anchor="lm")
+    turned = label.rotate(55, resample=Image.Resampling.BICUBIC)
+    corner = round(place[0] - side / 2), round(place[1] - side / 2 - height / 6)
+    image.paste((20, 24, 32), (*corner, corner[0] + side, corner[1] + side), mask=turned)
+
+
+def _text(word: str) -> str:
+    return "".join(c if c.isprintable() else "·" for c in word)

@@ -1,0 +1,55 @@
+"""An attention matrix as SVG: text stays text, for papers and pages."""
+
+from xml.sax.saxutils import escape
+
+from saccade.app.look.colour import ink, shade
+from saccade.app.look.layout import CELL, FONT, GAP, Layout
+
+
+def draw_svg(rows: list[str], columns: list[str], weights: list[list[float]], *, title: str) -> str:
+    """Each cell as dark as its weight; weights of a tenth or more are written in it."""
+    layout = Layout.of(rows, columns, measure=lambda word: 0.56 * FONT * len(word))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{layout.width:.0f}" '
+        f'height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" '
+        f'font-family="Helvetica, Arial, sans-serif" font-size="{FONT}" role="img">',
+        f"<title>{_text(title)}</title>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="{GAP}" y="{GAP + FONT}" fill="#5b6472" font-size="13">{_text(title)}</text>',
+    ]
+    for j, word in enumerate(columns):
+        x, y = layout.cell(0, j)
+        x += CELL / 2 + 4
+        parts.append(
+            f'<text transform="translate({x:.1f} {y - 8:.1f}) rotate(-55)">{_text(word)}</text>'
+        )
+    for i, word in enumerate(rows):
+        x, y = layout.cell(i, 0)
+        parts.append(
+            f'<text x="{x - GAP:.1f}" y="{y + CELL / 2 + 5:.1f}" text-anchor="end">'
+            f"{_text(word)}</text>"
+        )
+        parts.extend(_cell(layout, i, j, weight) for j, weight in enumerate(weights[i]))
+    return "\n".join([*parts, "</svg>"])
+
+
+def _cell(layout: Layout, i: int, j: int, weight: float) -> str:
+    x, y = layout.cell(i, j)
+    fill = "#{:02x}{:02x}{:02x}".format(*shade(weight))
+    box = (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{CELL}" height="{CELL}" fill="{fill}" '
+        f'stroke="#e6e9ef"><title>{weight:.3f}</title></rect>'
+    )
+    if weight < 0.1:
+        return box
+    colour = "#{:02x}{:02x}{:02x}".format(*ink(weight))
+    number = f"{min(weight, 0.99):.2f}".removeprefix("0")
+    return box + (
+        f'<text x="{x + CELL / 2:.1f}" y="{y + CELL / 2 + 4:.1f}" text-anchor="middle" '
+        f'font-size="11" fill="{colour}">{number}</text>'
+    )
+
+
+def _text(word: str) -> str:
+    """Escaped, and without the control characters that XML forbids."""
+    return escape("".join(c if c.isprintable() else "·" for c in word))

@@ -4,6 +4,7 @@ Everything random is a function of (seed, update): data order, dropout, fresh we
 that was killed and started again computes the same numbers as one that was not.
 """
 
+import copy
 import math
 import time
 from collections.abc import Callable
@@ -15,7 +16,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim.swa_utils import AveragedModel
 
 from saccade.errors import RunError
 from saccade.tasks.base import Batch, Task
@@ -70,6 +70,26 @@ class Objective(nn.Module):
         return self.task.loss(self.model, batch)
 
 
+class Average:
+    """A running average of the weights that follows faster at first.
+
+    w̄ ← d w̄ + (1 − d) w        d = min(decay, (1 + n) / (10 + n))        n updates so far
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
+
+    @torch.no_grad()
+    def follow(self, model: nn.Module, updates: int) -> None:
+        decay = min(self.decay, (1 + updates) / (10 + updates))
+        ours, theirs = list(self.model.parameters()), list(model.parameters())
+        torch._foreach_lerp_(ours, theirs, 1 - decay)  # pyright: ignore[reportPrivateUsage]
+        here, parameters = self.model.state_dict(), dict(model.named_parameters())
+        for name, value in model.state_dict().items():
+            if name not in parameters:  # a buffer, such as BatchNorm's statistics
+                here[name].copy_(value)
+
+
 class Trainer:
     """Weights, their average, the optimizer, and how far training has come."""
 
@@ -79,7 +99,7 @@ class Trainer:
         self.settings, self.task, self.world = settings, task, world
         dtype = torch.float64 if settings.precision == "float64" else torch.float32
         self.model = model.to(world.device, dtype)
-        self.average = _average(self.model, settings.ema) if settings.ema else None
+        self.average = Average(self.model, settings.ema) if settings.ema else None
         self.optimizer = _optimizer(self.model, settings, world.device)
         self.objective: nn.Module = Objective(self.model, task)
         if world.size > 1:
@@ -92,7 +112,7 @@ class Trainer:
     @property
     def kept(self) -> nn.Module:
         """The weights to validate and to keep: the average where there is one."""
-        return self.model if self.average is None else self.average.module
+        return self.model if self.average is None else self.average.model
 
     @property
     def finished(self) -> bool:
@@ -103,7 +123,7 @@ class Trainer:
         """All that changes while training."""
         tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
         if self.average is not None:
-            tensors["average"] = dict(self.average.state_dict())
+            tensors["average"] = dict(self.average.model.state_dict())
         best = self.best_loss if math.isfinite(self.best_loss) else None
         state = {"best_loss": best, "best_step": self.best_step}
         return Checkpoint(
@@ -114,7 +134,7 @@ class Trainer:
         """Go on as if never stopped."""
         self.model.load_state_dict(checkpoint.tensors["model"])
         if self.average is not None:
-            self.average.load_state_dict(checkpoint.tensors["average"])
+            self.average.model.load_state_dict(checkpoint.tensors["average"])
         self._restore_optimizer(checkpoint.tensors["optimizer"])
         state, self.step = checkpoint.state, checkpoint.step
         self.best_loss = math.inf if state["best_loss"] is None else state["best_loss"]
@@ -149,7 +169,7 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         if self.average is not None:
-            self.average.update_parameters(self.model)
+            self.average.follow(self.model, self.step)
         return Update(self.step, loss, rate)
 
     def validate(self) -> Validated:
@@ -245,20 +265,6 @@ class Clock:
 def seed_update(seed: int, step: int, rank: int) -> None:
     """Make all that is random in an update a function of the seed and the update's number."""
     torch.manual_seed((seed * 1_000_003 + step) * 4096 + rank)
-
-
-def _average(model: nn.Module, decay: float) -> AveragedModel:
-    """A running average that follows faster at first.
-
-    w̄ ← d w̄ + (1 − d) w        d = min(decay, (1 + n) / (10 + n))
-    """
-
-    @torch.no_grad()
-    def follow(averaged: Any, current: Any, count: Tensor | int) -> None:
-        n = int(count)
-        torch._foreach_lerp_(averaged, current, 1 - min(decay, (1 + n) / (10 + n)))
-
-    return AveragedModel(model, multi_avg_fn=follow, use_buffers=False)
 
 
 def _optimizer(

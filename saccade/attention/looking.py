@@ -4,9 +4,10 @@ Attention modules are *sites*. While someone is looking, a site hands its weight
 it computes none. The output is that of the fused path either way.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -36,8 +37,8 @@ class Trace:
         return seen
 
     def weights(self) -> dict[str, Float[Tensor, "B N T S"]]:
-        """What each site saw in its latest call."""
-        return {name: calls[-1] for name, calls in self._seen.items()}
+        """What each site saw: its calls one after another, as when a model reads step by step."""
+        return {name: torch.cat(calls, dim=2) for name, calls in self._seen.items()}
 
 
 def sites(model: nn.Module) -> dict[str, Site]:
@@ -47,7 +48,7 @@ def sites(model: nn.Module) -> dict[str, Site]:
 
 
 @contextmanager
-def looking(model: nn.Module, *, only: str = "") -> Iterator[Trace]:
+def looking(model: nn.Module, *, only: str = "") -> Generator[Trace, None, None]:
     """Watch the sites whose names end in `only` (all by default) while the block runs."""
     watched = {name: site for name, site in sites(model).items() if name.endswith(only)}
     if not watched:

@@ -75,8 +75,8 @@ class MultiHeadAttention(Site):
         """Attend to keys and values that are already there."""
         q = self._split(self.to_q(x))
         if self.watcher is not None:
-            seen = masks.both(mask, masks.causal(q.shape[2], k.shape[2]) if causal else None)
-            self.watcher(weigh(scaled_dot(q, k), mask=None if seen is None else seen.to(q.device)))
+            past = masks.causal(q.shape[2], k.shape[2], device=q.device) if causal else None
+            self.watcher(weigh(scaled_dot(q, k), mask=masks.both(mask, past)))
         heads = fused(q, k, v, mask=mask, causal=causal)  # (B, N, T, K)
         return self.to_output(heads.transpose(1, 2).flatten(2))  # (B, T, D)
 

@@ -4,13 +4,14 @@ A score is a function of queries and keys. Those without weights are plain funct
 weights are modules; `attend` and the recurrent models take either.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 
+@runtime_checkable
 class Score(Protocol):
     """Every query against every key."""
 

@@ -62,11 +62,13 @@ class DecoderLayer(nn.Module):
         source_mask: Bool[Tensor, "#B #N #T S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Without a past, all of the target is there; with one, `x` is what comes next."""
-        x = self.around_self(x, lambda x: self.self_attention(x, x, causal=True, cache=memory.past))
-        x = self.around_cross(
-            x,
-            lambda x: self.cross_attention.read(
-                x, memory.source_keys, memory.source_values, mask=source_mask
-            ),
-        )
+
+        def look_back(x: Tensor) -> Tensor:
+            return self.self_attention(x, x, causal=True, cache=memory.past)
+
+        def look_across(x: Tensor) -> Tensor:
+            keys, values = memory.source_keys, memory.source_values
+            return self.cross_attention.read(x, keys, values, mask=source_mask)
+
+        x = self.around_cross(self.around_self(x, look_back), look_across)
         return self.around_mlp(x, self.mlp)

@@ -45,7 +45,8 @@ class EncoderLayer(nn.Module):
         causal: bool = False,
         cache: KeyValues | None = None,
     ) -> Float[Tensor, "B T D"]:
-        x = self.around_attention(
-            x, lambda x: self.self_attention(x, x, mask=mask, causal=causal, cache=cache)
-        )
-        return self.around_mlp(x, self.mlp)
+
+        def look(x: Tensor) -> Tensor:
+            return self.self_attention(x, x, mask=mask, causal=causal, cache=cache)
+
+        return self.around_mlp(self.around_attention(x, look), self.mlp)

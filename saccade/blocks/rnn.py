@@ -29,6 +29,17 @@ class RnnState(NamedTuple):
     def select(self, rows: Int[Tensor, " R2"]) -> "RnnState":
         return RnnState(self.hidden[rows], None if self.cell is None else self.cell[rows])
 
+    def layers(self, which: slice) -> "RnnState":
+        """The states of some of the layers."""
+        return RnnState(self.hidden[:, which], None if self.cell is None else self.cell[:, which])
+
+    @staticmethod
+    def stack(states: list["RnnState"]) -> "RnnState":
+        """Put states of layers on top of each other, the first at the bottom."""
+        hidden = torch.cat([state.hidden for state in states], dim=1)
+        cells = [state.cell for state in states if state.cell is not None]
+        return RnnState(hidden, torch.cat(cells, dim=1) if cells else None)
+
 
 class Rnn(nn.Module):
     """A stack of recurrent layers over a batch of sequences.
@@ -41,8 +52,10 @@ class Rnn(nn.Module):
     ) -> None:
         super().__init__()
         self.width, self.depth, self.has_cell = width, depth, cell == "lstm"
-        between = dropout if depth > 1 else 0.0
-        self.layers = CELLS[cell](input_width, width, depth, batch_first=True, dropout=between)
+        widths = [input_width] + [width] * (depth - 1)
+        self.layers = nn.ModuleList(CELLS[cell](w, width, batch_first=True) for w in widths)
+        remember_at_first(self)
+        self.between = nn.Dropout(dropout)
 
     def start(self, like: Float[Tensor, "R D"]) -> RnnState:
         """The state before the first word: zero."""
@@ -52,8 +65,13 @@ class Rnn(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: RnnState | None = None
     ) -> tuple[Float[Tensor, "B T H"], RnnState]:
-        output, last = self.layers(x, None if state is None else _layers_first(state))
-        return output, _rows_first(last)
+        state = state or self.start(x[:, 0])
+        last: list[RnnState] = []
+        for number, layer in enumerate(self.layers):
+            x = self.between(x) if number else x
+            x, ended = layer(x, _layers_first(state.layers(slice(number, number + 1))))
+            last.append(_rows_first(ended))
+        return x, RnnState.stack(last)
 
 
 class SourceReader(nn.Module):
@@ -83,6 +101,7 @@ class SourceReader(nn.Module):
             dropout=between,
             bidirectional=ways == 2,
         )
+        remember_at_first(self)
 
     def forward(
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
@@ -99,6 +118,25 @@ class SourceReader(nn.Module):
             return x.unflatten(1, (-1, self.ways)).flatten(2)
 
         return RnnState(joined(state.hidden), None if state.cell is None else joined(state.cell))
+
+
+def remember_at_first(module: nn.Module) -> None:
+    """Fresh recurrent weights that keep what they hold.
+
+    Orthogonal recurrence neither swells nor shrinks a state; a forget gate that starts open lets
+    an LSTM carry words across a sentence from the first update on (Jozefowicz et al. 2015).
+    """
+    for rnn in module.modules():
+        if not isinstance(rnn, nn.RNN | nn.GRU | nn.LSTM):
+            continue
+        for name, parameter in rnn.named_parameters():
+            if name.startswith("weight_hh"):
+                for gate in parameter.data.split(rnn.hidden_size):
+                    nn.init.orthogonal_(gate)
+            elif name.startswith("bias"):
+                nn.init.zeros_(parameter)
+                if isinstance(rnn, nn.LSTM) and name.startswith("bias_ih"):
+                    parameter.data[rnn.hidden_size : 2 * rnn.hidden_size] = 1.0
 
 
 def reverse(tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:

@@ -13,7 +13,7 @@ class Ragged:
     """Sequence i is `flat[starts[i] : starts[i + 1]]`."""
 
     flat: Int[Tensor, " tokens"]
-    starts: Int[Tensor, " rows+1"]
+    starts: Int[Tensor, " boundaries"]
 
     @classmethod
     def of(cls, rows: list[list[int]]) -> "Ragged":

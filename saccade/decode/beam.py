@@ -57,18 +57,20 @@ class _Kept:
     def choose(self, index: Int[Tensor, "B k2"]) -> "_Kept":
         """Some of the hypotheses of each sentence."""
         rows = torch.arange(len(index), device=index.device)[:, None]
-        return self._each(lambda x: x[rows, index])
+        return self.each(lambda x: x[rows, index])
 
     def select(self, sentences: Int[Tensor, " B2"]) -> "_Kept":
         """Some of the sentences."""
-        return self._each(lambda x: x[sentences])
+        return self.each(lambda x: x[sentences])
 
     def merge(self, other: "_Kept") -> "_Kept":
         """The best of both, as many as there were here; those that ended go before the rest."""
         ours = self.attention or {site: torch.zeros_like(w) for site, w in other.attention.items()}
         attention = {site: torch.cat([w, other.attention[site]], 1) for site, w in ours.items()}
-        pairs = zip(self._tensors(), other._tensors())
-        both = _Kept(*(torch.cat(pair, dim=1) for pair in pairs), attention)
+        scores, log_p, tokens, ended = (
+            torch.cat(pair, dim=1) for pair in zip(self._tensors(), other._tensors())
+        )
+        both = _Kept(scores, log_p, tokens, ended, attention)
         rank = both.scores - 1e9 * ~both.ended
         return both.choose(
             rank.argsort(dim=1, descending=True, stable=True)[:, : len(self.scores[0])]
@@ -85,9 +87,11 @@ class _Kept:
     def _tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.scores, self.log_p, self.tokens, self.ended
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "_Kept":
+    def each(self, change: Callable[[Tensor], Tensor]) -> "_Kept":
+        """The same change to every tensor."""
         attention = {site: change(weights) for site, weights in self.attention.items()}
-        return _Kept(*(change(x) for x in self._tensors()), attention)
+        scores, log_p, tokens, ended = (change(x) for x in self._tensors())
+        return _Kept(scores, log_p, tokens, ended, attention)
 
 
 @torch.inference_mode()
@@ -125,7 +129,7 @@ def search(
         over = at_limit | (done.scores[:, -1] >= live.log_p[:, 0] / beam.penalty(t + 1))
         if over.any():
             for sentence in over.nonzero()[:, 0].tolist():
-                found[int(sentences[sentence])] = _hypotheses(done, sentence)
+                found[int(sentences[sentence])] = _hypotheses(done, sentence, t + 1)
             keep = (~over).nonzero()[:, 0]
             if len(keep) == 0:
                 break
@@ -157,7 +161,7 @@ def _part(
     """Continuations that go on, and those among the best `size` that end here."""
     ends = grown.tokens[:, :, t] == END
     scores = (grown.log_p / beam.penalty(t + 1)).masked_fill(~ends, -torch.inf)
-    ended = replace(grown, scores=scores, ended=ends)._each(lambda x: x[:, : beam.size])
+    ended = replace(grown, scores=scores, ended=ends).each(lambda x: x[:, : beam.size])
     order = grown.log_p.masked_fill(ends, -torch.inf).argsort(dim=1, descending=True, stable=True)
     order = order[:, : beam.size]
     live = grown.choose(order)
@@ -170,14 +174,14 @@ def _newest_rows(trace: Trace, size: int) -> dict[str, Float[Tensor, "B k N S"]]
     return {site: weights.unflatten(0, (-1, size)) for site, weights in seen.items()}
 
 
-def _hypotheses(done: _Kept, sentence: int) -> list[Hypothesis]:
+def _hypotheses(done: _Kept, sentence: int, limit: int) -> list[Hypothesis]:
     made: list[Hypothesis] = []
     for k, score in enumerate(done.scores[sentence].tolist()):
         if score == -torch.inf:
             continue
         ended = bool(done.ended[sentence, k])
         row = done.tokens[sentence, k].tolist()
-        words = row[: row.index(END)] if ended else [token for token in row if token != PAD]
+        words = row[: row.index(END)] if ended else row[:limit]
         length = len(words) + ended
         attention = {site: w[sentence, k, :, :length].cpu() for site, w in done.attention.items()}
         log_p = float(done.log_p[sentence, k])

@@ -49,16 +49,17 @@ def extend(
             if len(keep) == 0:
                 break
             rows, last, state = rows[keep], last[keep], state.select(keep)
+    said = [row[:limit] for row, limit in zip(tokens.tolist(), limits.tolist())]
     return [
         _hypothesis(row, total, end, looks.of(i))
-        for i, (row, total, end) in enumerate(zip(tokens.tolist(), totals.tolist(), ended.tolist()))
+        for i, (row, total, end) in enumerate(zip(said, totals.tolist(), ended.tolist()))
     ]
 
 
 def _hypothesis(
     row: list[int], total: float, ended: bool, attention: dict[str, Tensor]
 ) -> Hypothesis:
-    words = row[: row.index(END)] if ended else [token for token in row if token != PAD]
+    words = row[: row.index(END)] if ended else row
     return Hypothesis(words, total, total, ended, attention)
 
 

@@ -1,12 +1,13 @@
 """What a model must offer to be decoded, and what decoding gives back."""
 
 from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 
+@runtime_checkable
 class State(Protocol):
     """All that a model remembers of its input and of the words so far, a row per hypothesis."""
 
@@ -18,6 +19,7 @@ class State(Protocol):
 S = TypeVar("S", bound=State)
 
 
+@runtime_checkable
 class Decodable(Protocol[S]):
     """One word further: the scores of the next word, given the last."""
 

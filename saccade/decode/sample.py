@@ -8,6 +8,8 @@ from torch import Tensor
 
 from saccade.errors import ConfigError
 
+COLDEST = 1e-30
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
@@ -35,7 +37,9 @@ class Sampler:
             raise ConfigError(f"top_p={self.top_p} must be above 0 and at most 1")
 
     def __call__(self, logits: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
-        logits = logits.float() / self.temperature
+        logits = logits.float()
+        # The best word at 0, and no colder than single precision can divide by: never ∞ − ∞.
+        logits = (logits - logits.amax(dim=-1, keepdim=True)) / max(self.temperature, COLDEST)
         if 0 < self.top_k < logits.shape[-1]:
             least = logits.topk(self.top_k).values[:, -1:]
             logits = logits.masked_fill(logits < least, -torch.inf)

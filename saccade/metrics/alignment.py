@@ -32,8 +32,12 @@ def merge_pieces(
     source_words: list[Span],
     target_words: list[Span],
 ) -> Float[Tensor, "words_out words_in"]:
-    """Attention between words: what a word's pieces receive adds up, what they give is averaged."""
+    """Attention between words: what a word's pieces receive adds up, what they give is averaged.
+
+    A piece that touches several words, such as ")." does, is shared out among them.
+    """
     columns = _membership(source_pieces, source_words)  # (S, words)
+    columns = columns / columns.sum(dim=1, keepdim=True).clamp(min=1)
     rows = _membership(target_pieces, target_words)  # (T, words)
     inside = weights[: len(target_pieces), : len(source_pieces)].double()
     return rows.T @ inside @ columns / rows.sum(dim=0).clamp(min=1)[:, None]

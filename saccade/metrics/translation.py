@@ -1,11 +1,12 @@
 """BLEU and chrF by sacreBLEU, with the signature that makes a score comparable."""
 
+import sys
 from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, 10_000))
+LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, sys.maxsize))
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def score_translations(
     for least, most in LENGTHS:
         band = [i for i, words in enumerate(source_words) if least <= words <= most]
         if band:
-            name = f"{least}-{most}" if most < 10_000 else f"over {least - 1}"
+            name = f"{least}-{most}" if most < sys.maxsize else f"over {least - 1}"
             of_band = [hypotheses[i] for i in band], [[references[i] for i in band]]
             by_length[name] = BLEU(lowercase=lowercase).corpus_score(*of_band).score
             counts[name] = len(band)

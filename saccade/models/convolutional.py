@@ -47,7 +47,7 @@ class ConvState:
     keys: Float[Tensor, "R S D"]
     values: Float[Tensor, "R S D"]
     mask: Bool[Tensor, "R 1 S"] | None
-    recent: list[Float[Tensor, "R kernel-1 D"]]
+    recent: list[Float[Tensor, "R past D"]]
     position: int = 0
 
     def select(self, rows: Int[Tensor, " R2"]) -> "ConvState":
@@ -107,13 +107,17 @@ class ConvSeq2Seq(nn.Module):
     def __init__(self, config: ConvSeq2SeqConfig) -> None:
         super().__init__()
         self.config = config
-        width, sizes = config.width, {"kernel": config.kernel, "dropout": config.dropout}
+        width, kernel, dropout = config.width, config.kernel, config.dropout
         self.source_embedding = nn.Embedding(config.vocabulary, width)
         self.target_embedding = nn.Embedding(config.vocabulary, width)
         self.source_positions = LearnedPositions(config.longest, width)
         self.target_positions = LearnedPositions(config.longest, width)
-        self.encoder = nn.ModuleList(GatedConv(width, **sizes) for _ in range(config.depth))
-        self.decoder = nn.ModuleList(ConvDecoderLayer(width, **sizes) for _ in range(config.depth))
+        self.encoder = nn.ModuleList(
+            GatedConv(width, kernel=kernel, dropout=dropout) for _ in range(config.depth)
+        )
+        self.decoder = nn.ModuleList(
+            ConvDecoderLayer(width, kernel=kernel, dropout=dropout) for _ in range(config.depth)
+        )
         self.dropout = nn.Dropout(config.dropout)
         self.readout = nn.Linear(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):

@@ -14,6 +14,7 @@ from saccade.attention.cache import KeyValues
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.positions import Added, LearnedPositions
 from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class GptConfig(ModelConfig):
     def __post_init__(self) -> None:
         check_positive(self, "vocabulary", "width", "depth", "heads", "longest")
         check_fraction(self, "dropout")
+        if self.width % self.heads:
+            raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
 
     def build(self) -> "Gpt":
         return Gpt(self)

@@ -1,8 +1,8 @@
 """The RNN language model: probability of text, one word after another.
 
 Input is the sequence, target the same sequence shifted by one; at generation the sampled word is
-the next input. Mikolov et al. 2010; regularised as in Zaremba et al. 2014, arXiv:1409.2329, with
-input and output embeddings tied (Press & Wolf 2017, arXiv:1608.05859).
+the next input. Mikolov et al. 2010; dropout as in Zaremba et al. 2014, arXiv:1409.2329; input and
+output embeddings may be tied (Press & Wolf 2017, arXiv:1608.05859).
 """
 
 from dataclasses import dataclass
@@ -98,8 +98,8 @@ class RnnLanguageModel(nn.Module):
         self, tokens: Int[Tensor, "R T"], state: RnnState | None
     ) -> tuple[Float[Tensor, "R T D"], RnnState]:
         """Go on from a state."""
-        hidden, state = self.rnn(self.dropout(self.embedding(tokens)), state)
-        return self.dropout(hidden), state
+        hidden, after = self.rnn(self.dropout(self.embedding(tokens)), state)
+        return self.dropout(hidden), after
 
     def start(self, rows: int) -> RnnState:
         """The state before any word."""

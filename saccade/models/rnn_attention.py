@@ -147,11 +147,11 @@ class ContextInLayer(nn.Module):
     def forward(
         self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
     ) -> tuple[Float[Tensor, "R T D"], RnnState]:
-        below, above = _layers(state, slice(None, 1)), _layers(state, slice(1, None))
+        below, above = state.layers(slice(None, 1)), state.layers(slice(1, None))
         s, below = self.first(y, below)
         c = self.cross_attention(s, memory)
         features, above = self.rest(torch.cat([s, c], dim=-1), above)
-        return features, _stack(below, above)
+        return features, RnnState.stack([below, above])
 
 
 class ContextInInput(nn.Module):
@@ -247,7 +247,7 @@ class RnnAttention(nn.Module):
         first = self.bridge(last.hidden).tanh()
         state = RnnState(first, None if last.cell is None else torch.zeros_like(first))
         if self.config.context == "layer":  # it has one layer more than the encoder
-            state = _stack(_layers(state, slice(None, 1)), state)
+            state = RnnState.stack([state.layers(slice(None, 1)), state])
         return RnnAttentionState(memory, state)
 
     def step(
@@ -262,17 +262,6 @@ class RnnAttention(nn.Module):
         y = self.dropout(self.target_embedding(target))
         features, rnn = self.decoder(y, state.memory, state.rnn)
         return self.dropout(features), RnnAttentionState(state.memory, rnn)
-
-
-def _layers(state: RnnState, which: slice) -> RnnState:
-    return RnnState(state.hidden[:, which], None if state.cell is None else state.cell[:, which])
-
-
-def _stack(below: RnnState, above: RnnState) -> RnnState:
-    hidden = torch.cat([below.hidden, above.hidden], dim=1)
-    if below.cell is None or above.cell is None:
-        return RnnState(hidden, None)
-    return RnnState(hidden, torch.cat([below.cell, above.cell], dim=1))
 
 
 PRESETS: dict[str, ModelConfig] = {

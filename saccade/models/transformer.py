@@ -5,6 +5,7 @@ both languages, and its embedding is also the output layer, as published.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
@@ -74,7 +75,7 @@ class Transformer(nn.Module):
         self.encoder_norm, self.decoder_norm = last(config.width), last(config.width)
         self._initialise()
 
-    def _sizes(self) -> dict[str, object]:
+    def _sizes(self) -> dict[str, Any]:
         config = self.config
         names = ("width", "heads", "hidden", "dropout", "residual", "norm")
         return {name: getattr(config, name) for name in names}

@@ -1,6 +1,6 @@
 """What the trainer asks of a kind of work: batches as a function of position, a loss, a check."""
 
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from saccade.data.vocabulary import Vocabulary
 
 
+@runtime_checkable
 class Batch(Protocol):
     """Tensors of one micro-batch; `tokens` is how many predictions its loss sums over."""
 
@@ -22,6 +23,7 @@ class Batch(Protocol):
 B = TypeVar("B", bound=Batch)
 
 
+@runtime_checkable
 class Task(Protocol[B]):
     """Data, loss and check of one kind of work."""
 

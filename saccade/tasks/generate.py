@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention.looking import looking, sites
@@ -78,9 +78,7 @@ class Writer:
             seen = {site: weights[0].cpu() for site, weights in trace.weights().items()}
         return self.vocabulary.pieces(tokens), seen
 
-    def _generated(
-        self, prompt: str, tokens: Int[Tensor, " P"] | list[int], hypothesis: Hypothesis
-    ) -> Generated:
+    def _generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
         opening = 1 if self.settings.unit == "lines" or tokens[0] == END else 0
         text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
         return Generated(

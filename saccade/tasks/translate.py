@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -112,9 +112,8 @@ class Translator:
             return decode(model, state, first, limits=limits, how=how, trace=trace)
 
     def _translated(self, text: str, source: Tensor, hypotheses: list[Hypothesis]) -> Translated:
-        made = [self._one(text, source, hypothesis) for hypothesis in hypotheses]
-        first = made[0]
-        return Translated(**{**first.__dict__, "others": tuple(made[1:])})
+        first, *others = (self._one(text, source, hypothesis) for hypothesis in hypotheses)
+        return replace(first, others=tuple(others))
 
     def _one(self, text: str, source: Tensor, hypothesis: Hypothesis) -> Translated:
         size = len(source)

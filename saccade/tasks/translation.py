@@ -88,7 +88,9 @@ def read_corpus(settings: TranslationSettings, split: str) -> Corpus:
     """Pairs of a split of the user's data, or of lingua."""
     if not settings.data:
         count = settings.pairs if split == "train" else 1000
-        aligned = lingua.pairs(split, count, settings.lingua)
+        # Whatever lengths a run learns from, it is tested on all, so that runs can be compared.
+        learnt = settings.lingua if split in ("train", "valid") else LinguaSettings()
+        aligned = lingua.pairs(split, count, learnt)
         report = f"{count:,} pairs of lingua, split {split}"
         return Corpus([(pair.source, pair.target) for pair in aligned], aligned, report)
     path = Path(settings.data)

@@ -33,7 +33,7 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
-    """Write `folder/step-N`, then delete all but the newest `keep`."""
+    """Write `folder/step-N`, then delete all but it and the `keep` − 1 before it."""
     final = folder / f"step-{checkpoint.step:08d}"
     temporary = folder / f".tmp-{final.name}"
     contents = {f"{name}.safetensors": serialise(t) for name, t in checkpoint.tensors.items()}
@@ -54,8 +54,12 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
         raise WriteError(
             f"{explain(error, temporary, size)}; earlier checkpoints are unharmed"
         ) from error
-    for old in sorted(folder.glob("step-*"))[:-keep]:
-        shutil.rmtree(old, ignore_errors=True)
+    # A newer one can only be damaged: else this run would have gone on from it.
+    every = sorted(folder.glob("step-*"))
+    kept = [path for path in every if path <= final][-keep:]
+    for path in every:
+        if path not in kept:
+            shutil.rmtree(path, ignore_errors=True)
     return final
 
 
@@ -92,9 +96,11 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         if sha256(path) != digest:
             raise CheckpointError(f"{path} is damaged: its content is not what was written")
     state = read_json(folder / "state.json")
+    if not isinstance(state, dict) or type(state.get("step")) is not int:
+        raise CheckpointError(f"{folder / 'state.json'} does not say which step it is of")
     names = [name for name in manifest if name.endswith(".safetensors")]
     tensors = {name.removesuffix(".safetensors"): read_tensors(folder / name) for name in names}
-    return Checkpoint(int(state["step"]), tensors, state)
+    return Checkpoint(state["step"], tensors, state)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

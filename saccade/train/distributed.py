@@ -1,7 +1,7 @@
 """One process or many: the same loop. `torchrun` starts many, and each finds its place here."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -56,7 +56,7 @@ def choose_device(name: str) -> torch.device:
 
 
 @contextmanager
-def join_world(device_name: str) -> Iterator[World]:
+def join_world(device_name: str) -> Generator[World, None, None]:
     """Join the processes that `torchrun` started, or be alone."""
     device = choose_device(device_name)
     size = int(os.environ.get("WORLD_SIZE", "1"))

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from saccade.errors import RunError
+from saccade.errors import CheckpointError, RunError
 from saccade.tasks.base import Batch, Task
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
@@ -82,8 +82,8 @@ class Average:
     @torch.no_grad()
     def follow(self, model: nn.Module, updates: int) -> None:
         decay = min(self.decay, (1 + updates) / (10 + updates))
-        ours, theirs = list(self.model.parameters()), list(model.parameters())
-        torch._foreach_lerp_(ours, theirs, 1 - decay)  # pyright: ignore[reportPrivateUsage]
+        for ours, theirs in zip(self.model.parameters(), model.parameters()):
+            ours.lerp_(theirs, 1 - decay)
         here, parameters = self.model.state_dict(), dict(model.named_parameters())
         for name, value in model.state_dict().items():
             if name not in parameters:  # a buffer, such as BatchNorm's statistics
@@ -132,6 +132,15 @@ class Trainer:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on as if never stopped."""
+        try:
+            self._restore(checkpoint)
+        except (KeyError, ValueError, RuntimeError, TypeError) as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise CheckpointError(
+                f"the checkpoint of step {checkpoint.step:,} is of another model: {reason}"
+            ) from error
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
         self.model.load_state_dict(checkpoint.tensors["model"])
         if self.average is not None:
             self.average.model.load_state_dict(checkpoint.tensors["average"])
@@ -229,7 +238,7 @@ class Trainer:
                 "--train.learning-rate, or pass --train.bad-loss skip to leave such updates out"
             )
         if self.skipped > MOST_SKIPPED:
-            raise RunError(f"{what}: the {self.skipped}th that is not finite; giving up")
+            raise RunError(f"{what}: not finite, like {self.skipped - 1} before; giving up")
 
     def _optimizer_tensors(self) -> dict[str, Tensor]:
         state = self.optimizer.state_dict()["state"]

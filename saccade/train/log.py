@@ -38,7 +38,7 @@ class Log:
 def _step(line: bytes) -> float:
     """The step of a line; a line torn by a kill belongs to no step."""
     try:
-        return json.loads(line)["step"]
+        return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")
 

@@ -147,7 +147,7 @@ def with_vocabulary(chosen: Recipe, size: int) -> Recipe:
 
 def _pick(known: dict[str, Any], table: Any, key: str, *, where: str) -> Any:
     name = table.get(key) if isinstance(table, dict) else None
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ConfigError(f"{where}.{key}={name!r} must be one of: {', '.join(known)}")
     return known[name]
 

@@ -168,8 +168,9 @@ def _save(trainer: Trainer, run: RunFolder) -> None:
 def _fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     """What must be the same, and what should be, for a resumed run to be the same run."""
     return {
-        "data": trainer.task.fingerprint(),
+        # First, for with another tokenizer the data are other numbers too.
         "tokenizer": hashlib.sha256(run.tokenizer.read_bytes()).hexdigest(),
+        "data": trainer.task.fingerprint(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),

@@ -4,12 +4,13 @@ import fcntl
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
-from saccade.errors import RunError
+from saccade.errors import RunError, WriteError
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -30,10 +31,14 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """Turn SIGTERM, SIGINT and SIGHUP into a request while the block runs."""
+def stop_on_signals() -> Generator[StopRequest, None, None]:
+    """Turn SIGTERM, SIGINT and SIGHUP into a request while the block runs.
+
+    One that the process was started to ignore, as `nohup` does with SIGHUP, stays ignored.
+    """
     request = StopRequest()
-    before = {number: signal.signal(number, request) for number in SIGNALS}
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, request) for number in heard}
     try:
         yield request
     finally:
@@ -42,11 +47,9 @@ def stop_on_signals() -> Iterator[StopRequest]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Generator[None, None, None]:
     """Own a run folder. The kernel lets go of the lock even after kill -9."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / ".lock"
-    with path.open("a+") as file:
+    with _lock_file(folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -60,3 +63,13 @@ def locked(folder: Path) -> Iterator[None]:
         file.write(f"pid {os.getpid()} on {socket.gethostname()}")
         file.flush()
         yield
+
+
+def _lock_file(folder: Path) -> TextIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / ".lock").open("a+")
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {folder}: {error.strerror}; choose another folder with --out"
+        ) from error

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ def print_json(values: Any) -> None:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+def counting(what: str) -> Generator[Callable[[int, int], None], None, None]:
     """Progress of work whose amount is known: a bar on a terminal, else a line now and then."""
     if Console(stderr=True).is_terminal:
         columns = TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}")

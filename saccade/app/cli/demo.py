@@ -1,0 +1,86 @@
+"""`saccade demo`: train a translator on the built-in corpus, score it, see where it looks."""
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from saccade.app.api import TranslationModel, load
+from saccade.app.cli.output import counting, duration, say
+from saccade.app.cli.train import run_training
+from saccade.app.evaluate import evaluate
+from saccade.decode.engine import Decoding
+from saccade.errors import RunError
+from saccade.models.rnn_attention import RnnAttentionConfig
+from saccade.train.recipes import Recipe, recipe
+
+SENTENCES = (
+    "The agreement on the European Economic Area was signed in August 1992.",
+    "She does not eat the old apples.",
+    "The president of the small association will not buy a white house in Paris tomorrow.",
+)
+
+
+def demo_recipe() -> Recipe:
+    """`rnn-attention`, made small enough to train while one watches."""
+    full = recipe("rnn-attention")
+    assert isinstance(full.model, RnnAttentionConfig)
+    return replace(
+        full,
+        model=replace(full.model, width=192),
+        task=replace(full.task, pairs=40_000),
+        train=replace(
+            full.train, steps=2000, batch_tokens=768, learning_rate=5e-3, validate_every=500
+        ),
+    )
+
+
+def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
+    """Train an attention translator in minutes, score it, translate, and show where it looks.
+
+    Stopped, the same command goes on; run again when trained, it only shows the results.
+
+    Args:
+        out: folder of the run.
+        serve: stay and translate what you type (on a terminal); --no-serve ends after the scores.
+    """
+    begun = time.monotonic()
+    say("An RNN with attention learns to translate the built-in corpus, English to French.")
+    outcome = run_training(demo_recipe(), out)
+    if outcome.signal:
+        raise RunError(f"stopped at step {outcome.step:,}; `saccade demo` goes on from there")
+    say(f"training took {duration(time.monotonic() - begun)}, data included")
+    model = load(out, device="cpu")
+    assert isinstance(model, TranslationModel)
+    _score(model)
+    for sentence in SENTENCES:
+        _show(model, sentence)
+    picture = out / "look.png"
+    model.predict(SENTENCES[0], look=True).look().save(picture)
+    print(f"\nThe first of these as a picture: {picture}")
+    if serve and sys.stdin.isatty():
+        _talk(model)
+
+
+def _score(model: TranslationModel) -> None:
+    with counting("translating the test split") as progress:
+        found = evaluate(
+            model, split="test", data="", how=Decoding(), lowercase=False, progress=progress
+        )
+    print(f"\nBLEU {found['bleu']:.1f} on {found['sentences']:,} test sentences")
+    print(f"     {found['signature']}")
+    bands = "   ".join(f"{band} words: {b:.1f}" for band, b in found["bleu_by_length"].items())
+    print(f"     by length: {bands}")
+    print(f"     alignment error rate of its attention: {found['alignment_error_rate']:.3f}")
+
+
+def _show(model: TranslationModel, sentence: str) -> None:
+    prediction = model.predict(sentence, look=True)
+    print(f"\n{sentence}\n→ {prediction.text}\n")
+    print(prediction.look().text(colour=sys.stdout.isatty()))
+
+
+def _talk(model: TranslationModel) -> None:
+    print("\nType an English sentence of the corpus's kind, or nothing to end.")
+    while sentence := input("> ").strip():
+        _show(model, sentence)

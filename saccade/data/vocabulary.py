@@ -4,7 +4,6 @@ One vocabulary serves both sides of a translation. The four control tokens are n
 a user who types "</s>" gets the characters, not the end of the sentence.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -46,8 +45,9 @@ class Vocabulary:
         lowercase: bool = False,
     ) -> "Vocabulary":
         """Learn the `size` most useful tokens of `texts`; the same texts give the same tokens."""
-        if size <= len(CONTROL):
-            raise ConfigError(f"vocabulary size={size} leaves no room beside 4 control tokens")
+        least = len(CONTROL) + (256 if level == "bpe" else 1)
+        if size < least:
+            raise ConfigError(f"vocabulary={size} must be at least {least} for level={level}")
         return cls(_TRAINERS[level](texts, size, normalizers.Lowercase() if lowercase else None))
 
     @classmethod
@@ -81,6 +81,14 @@ class Vocabulary:
         kept = [token for token in tokens if token >= len(CONTROL) or token == UNKNOWN]
         return self._tokenizer.decode(kept, skip_special_tokens=False).removeprefix(" ")
 
+    def spans_of(self, tokens: list[int]) -> list[tuple[int, int]]:
+        """Which characters of `decode(tokens)` each token stands for.
+
+        Not the spans of the decoded text: a model may spell a word in other pieces than encoding.
+        """
+        ends = [len(self.decode(tokens[:count])) for count in range(len(tokens) + 1)]
+        return list(zip(ends, ends[1:]))
+
     def pieces(self, tokens: list[int]) -> list[str]:
         """Each token as it reads by itself, for showing."""
         return [
@@ -109,32 +117,31 @@ def _train_bpe(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
 
 def _train_words(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
     """Words are what stands between blanks; the end of a line is a word of its own."""
-    tokenizer = _counted(texts, r"\n|[^\s]+", size, normalizer)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+    splitter = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(r"[^\S\n]+"), "removed"),
             pre_tokenizers.Split("\n", "isolated"),
         ]
     )
-    return tokenizer
+    return _counted(texts, splitter, size, normalizer)
 
 
 def _train_characters(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
-    tokenizer = _counted(texts, r"[\s\S]", size, normalizer)
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    splitter = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer = _counted(texts, splitter, size, normalizer)
     tokenizer.decoder = decoders.Fuse()
     return tokenizer
 
 
-def _counted(texts: Iterable[str], unit: str, size: int, normalizer: Any) -> Tokenizer:
+def _counted(texts: Iterable[str], splitter: Any, size: int, normalizer: Any) -> Tokenizer:
     """The most frequent units; among equals, the alphabet decides."""
     plain = (normalizer.normalize_str(text) if normalizer else text for text in texts)
-    counts = Counter(found for text in plain for found in re.findall(unit, text))
+    counts = Counter(unit for text in plain for unit, _ in splitter.pre_tokenize_str(text))
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     entries = (*CONTROL, *ranked[: size - len(CONTROL)])
     vocabulary = {word: number for number, word in enumerate(entries)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=CONTROL[UNKNOWN]))
-    tokenizer.normalizer = normalizer
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
     return tokenizer
 
 

@@ -32,7 +32,7 @@ class Beam:
         if self.length_penalty < 0:
             raise ConfigError(f"length_penalty={self.length_penalty} must be 0 or more")
 
-    def penalty(self, length: int | Tensor) -> float | Tensor:
+    def penalty(self, length: int) -> float:
         """What a sum of log-probabilities over `length` words is divided by."""
         return ((5 + length) / 6) ** self.length_penalty
 

@@ -1,6 +1,6 @@
 """How to decode, in one place: greedy, beam or sampling, from the same few settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
@@ -71,13 +71,18 @@ def decode(
     trace: Trace | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of every row, best first."""
+    beam = Beam(size=how.beam, length_penalty=how.length_penalty)
     if how.sample:
         chosen = sampler or how.sampler(first.device)
         found = extend(model, state, first, limits=limits, choose=chosen, trace=trace)
     elif how.beam == 1:
         found = extend(model, state, first, limits=limits, choose=best, trace=trace)
     else:
-        beam = Beam(size=how.beam, length_penalty=how.length_penalty)
         many = search(model, state, first, limits=limits, beam=beam, trace=trace)
         return [hypotheses[: how.n_best] for hypotheses in many]
-    return [[hypothesis] for hypothesis in found]
+    return [[replace(one, score=one.log_probability / beam.penalty(_words(one)))] for one in found]
+
+
+def _words(one: Hypothesis) -> int:
+    """How many words were chosen, the end included."""
+    return len(one.tokens) + one.finished

@@ -170,7 +170,7 @@ class ConvSeq2Seq(nn.Module):
 
 
 PRESETS: dict[str, ModelConfig] = {
-    "conv-seq2seq": ConvSeq2SeqConfig(),
+    "conv-seq2seq-small": ConvSeq2SeqConfig(width=192, dropout=0.0),
     "conv-seq2seq-published": ConvSeq2SeqConfig(
         vocabulary=40000, width=512, depth=15, dropout=0.2, longest=1024
     ),

@@ -131,7 +131,7 @@ def _gpt2(width: int, depth: int, heads: int) -> GptConfig:
 
 
 PRESETS: dict[str, ModelConfig] = {
-    "gpt-nano": GptConfig(width=128, depth=4, heads=4, longest=128, dropout=0.1),
+    "gpt-nano": GptConfig(width=96, depth=2, heads=4, longest=128, dropout=0.0),
     "gpt-mini": GptConfig(),
     "gpt2": _gpt2(768, 12, 12),
     "gpt2-medium": _gpt2(1024, 24, 16),

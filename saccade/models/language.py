@@ -113,7 +113,7 @@ class RnnLanguageModel(nn.Module):
 
 
 PRESETS: dict[str, ModelConfig] = {
-    "rnn-lm": RnnLanguageConfig(width=64),
+    "rnn-lm-nano": RnnLanguageConfig(width=64),
     "rnn-lm-vanilla": RnnLanguageConfig(cell="vanilla", words="one-hot", width=64),
     "rnn-lm-gru": RnnLanguageConfig(cell="gru", width=64),
     "rnn-lm-medium": RnnLanguageConfig(width=650, depth=2, dropout=0.5, tied=True),

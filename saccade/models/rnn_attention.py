@@ -265,7 +265,8 @@ class RnnAttention(nn.Module):
 
 
 PRESETS: dict[str, ModelConfig] = {
-    "rnn-attention": RnnAttentionConfig(),
+    "rnn-attention-small": RnnAttentionConfig(dropout=0.0),
+    "rnn-attention-medium": RnnAttentionConfig(width=512, dropout=0.5),
     "rnn-attention-bahdanau": RnnAttentionConfig(cell="gru", width=1000, context="input"),
     "rnn-attention-luong": RnnAttentionConfig(width=1000, depth=4, score="multiplicative"),
 }

@@ -98,6 +98,6 @@ class Seq2Seq(nn.Module):
 
 
 PRESETS: dict[str, ModelConfig] = {
-    "rnn-seq2seq": Seq2SeqConfig(),
+    "rnn-seq2seq-small": Seq2SeqConfig(cell="gru", width=256, depth=1, dropout=0.0),
     "rnn-seq2seq-sutskever": Seq2SeqConfig(vocabulary=80000, width=1000, depth=4),
 }

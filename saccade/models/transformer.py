@@ -139,9 +139,12 @@ class Transformer(nn.Module):
 
 
 PRESETS: dict[str, ModelConfig] = {
-    "transformer-nano": TransformerConfig(width=128, depth=2, heads=4, hidden=512),
-    "transformer-tiny": TransformerConfig(width=128, depth=4, heads=4, hidden=256, dropout=0.3),
-    "transformer-small": TransformerConfig(width=256, depth=3, heads=4, hidden=1024),
+    "transformer-nano": TransformerConfig(
+        width=192, depth=2, heads=4, hidden=512, dropout=0.0, residual="pre"
+    ),
+    "transformer-small": TransformerConfig(
+        width=256, depth=3, heads=4, hidden=1024, dropout=0.3, residual="pre"
+    ),
     "transformer-base": TransformerConfig(vocabulary=37000),
     "transformer-big": TransformerConfig(
         vocabulary=37000, width=1024, heads=16, hidden=4096, dropout=0.3

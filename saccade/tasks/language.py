@@ -32,7 +32,7 @@ class LanguageSettings:
         data: a text file, or a folder with train, valid and test files (.txt, .jsonl, .parquet).
         field: the column of .jsonl and .parquet files that holds the text.
         unit: a text is a stream of words cut into windows, or every line is a sentence.
-        window: words of a stream that are learnt together.
+        window: words of a stream that are learnt together; longer lines are left out and counted.
         level: tokens are byte pairs trained on the text, words, or characters.
         vocabulary: how many tokens at most.
         lowercase: read everything in lower case.
@@ -185,7 +185,10 @@ class Language:
             train, level=settings.level, size=settings.vocabulary, lowercase=settings.lowercase
         )
         self.report = [f"train: {about_train}", f"valid: {about_valid}"]
-        self._texts = Ragged.of(self.vocabulary.encode_all(train))
+        encoded = self.vocabulary.encode_all(train)
+        if settings.unit == "lines":
+            encoded = self._short_enough(encoded)
+        self._texts = Ragged.of(encoded)
         self._valid = Ragged.of(self.vocabulary.encode_all(valid))
         if settings.unit == "stream":
             rows = max(1, batch_tokens // settings.window)
@@ -195,6 +198,15 @@ class Language:
         else:
             self._data = Lines(self._texts, budget=batch_tokens, seed=seed)
         self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
+
+    def _short_enough(self, lines: list[list[int]]) -> list[list[int]]:
+        window = self.settings.window
+        kept = [line for line in lines if len(line) < window]
+        if len(kept) < len(lines):
+            self.report.append(f"left out: {len(lines) - len(kept):,} lines over {window} tokens")
+        if not kept:
+            raise DataError(f"no line has under {window} tokens; raise --window, or --unit stream")
+        return kept
 
     @property
     def batches_per_epoch(self) -> int:

@@ -32,8 +32,7 @@ class Translated:
     log_probability: float
     finished: bool
     attention: dict[str, Float[Tensor, "N T S"]]
-    source_pieces: list[str]
-    target_pieces: list[str]
+    tokens: list[int]
     others: tuple["Translated", ...] = ()
 
 
@@ -85,13 +84,17 @@ class Translator:
     def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:
         """Attention of the alignment site between words, averaged over heads."""
         weights = one.attention[self.alignment_site].mean(dim=0)
-        return self._between_words(weights, one.source, one.text)
+        return self._between_words(
+            weights, one.source, one.text, self.vocabulary.spans_of(one.tokens)
+        )
 
-    def _between_words(self, weights: Tensor, source: str, target: str) -> Tensor:
+    def _between_words(
+        self, weights: Tensor, source: str, target: str, target_pieces: list[tuple[int, int]]
+    ) -> Tensor:
         return merge_pieces(
             weights,
             source_pieces=self.vocabulary.spans(source),
-            target_pieces=self.vocabulary.spans(target),
+            target_pieces=target_pieces,
             source_words=word_spans(source),
             target_words=word_spans(target),
         )
@@ -124,8 +127,7 @@ class Translator:
             log_probability=hypothesis.log_probability,
             finished=hypothesis.finished,
             attention={site: w[:, :, :size] for site, w in hypothesis.attention.items()},
-            source_pieces=self.vocabulary.pieces(source.tolist()),
-            target_pieces=self.vocabulary.pieces(hypothesis.tokens),
+            tokens=hypothesis.tokens,
         )
 
     def _checked(self, text: str) -> str:

@@ -23,7 +23,7 @@ class Layout:
         left = longest_row + 2 * GAP
         top = TITLE + 0.82 * longest_column + 2 * GAP
         width = left + CELL * len(columns) + 0.6 * longest_column + GAP
-        return cls(left, top, max(width, 420), top + CELL * len(rows) + GAP + FONT + GAP)
+        return cls(left, top, max(width, 420.0), top + CELL * len(rows) + GAP + FONT + GAP)
 
     def cell(self, row: int, column: int) -> tuple[float, float]:
         """Its upper left corner."""

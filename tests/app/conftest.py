@@ -1,0 +1,48 @@
+"""A tiny run of each kind, trained once for all tests of the app."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from saccade.data.lingua import LinguaSettings
+from saccade.models.language import RnnLanguageConfig
+from saccade.models.rnn_attention import RnnAttentionConfig
+from saccade.tasks.language import LanguageSettings
+from saccade.tasks.translation import TranslationSettings
+from saccade.train.recipes import RECIPES, Recipe
+from saccade.train.run import train
+from saccade.train.settings import TrainSettings
+
+QUICK = TrainSettings(steps=4, batch_tokens=512, validate_every=2, device="cpu")
+
+
+def tiny_translator() -> Recipe:
+    return replace(
+        RECIPES["rnn-attention"],
+        model=RnnAttentionConfig(width=16),
+        task=TranslationSettings(
+            vocabulary=300, pairs=60, lingua=LinguaSettings(shortest=3, longest=8)
+        ),
+        train=QUICK,
+    )
+
+
+@pytest.fixture(scope="session")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "translator"
+    train(tiny_translator(), folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "writer"
+    recipe = replace(
+        RECIPES["rnn-lm"],
+        model=RnnLanguageConfig(width=16),
+        task=LanguageSettings(unit="lines", level="words", sentences=60),
+        train=QUICK,
+    )
+    train(recipe, folder, lambda event: None)
+    return folder

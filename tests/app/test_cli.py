@@ -1,0 +1,179 @@
+"""The command line as a user meets it: what it prints, where, and with which exit code."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from saccade.app.cli import main
+
+
+def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["saccade", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return int(end.value.code or 0)
+
+
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+
+
+def test_every_command_teaches_with_help(monkeypatch: Patch, capsys: Capture) -> None:
+    for command in ("train", "eval", "predict", "look", "demo", "list", "describe"):
+        assert run([command, "--help"], monkeypatch) == 0
+        assert len(capsys.readouterr().out) > 200, command
+
+
+def test_help_of_a_recipe_shows_its_own_values(monkeypatch: Patch, capsys: Capture) -> None:
+    assert run(["train", "transformer", "--help"], monkeypatch) == 0
+    text = capsys.readouterr().out
+    assert "--model.width INT" in text
+    assert "192" in text
+    assert "--source STR" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fly"], "there is no command 'fly'; there are: train, eval"),
+        (["train", "lstm"], "no recipe 'lstm'; there are: rnn-lm, rnn-seq2seq"),
+        (["train", "--data", "x"], "name a recipe first: saccade train RECIPE --data x"),
+        (["train", "gpt", "--data", "/no/such"], "/no/such"),
+        (["eval", "/no/run"], "there is no run at /no/run; `saccade train NAME` makes one"),
+        (["describe", "lstm"], "no recipe 'lstm'"),
+        (["train", "transformer", "--model.heads", "7"], "width=192 does not divide into heads=7"),
+        (["train", "rnn-lm", "--train.device", "moon"], "device='moon' cannot be used here"),
+    ],
+)
+def test_a_mistake_gives_one_line_and_exit_code_2(
+    arguments: list[str], message: str, monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments, monkeypatch) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_list_knows_every_recipe(monkeypatch: Patch, capsys: Capture) -> None:
+    assert run(["list", "--json"], monkeypatch) == 0
+    rows = json.loads(capsys.readouterr().out)
+    names = [row["recipe"] for row in rows]
+    assert names[:6] == [
+        "rnn-lm",
+        "rnn-seq2seq",
+        "rnn-attention",
+        "conv-seq2seq",
+        "transformer",
+        "gpt",
+    ]
+    assert all(row["parameters"] > 0 for row in rows)
+
+
+def test_describe_counts_the_weights_of_a_preset(monkeypatch: Patch, capsys: Capture) -> None:
+    assert run(["describe", "gpt2"], monkeypatch) == 0
+    assert "124,439,808" in capsys.readouterr().out
+
+
+def test_a_recipe_as_toml_can_be_trained(
+    monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["describe", "rnn-lm", "--toml"], monkeypatch) == 0
+    text = capsys.readouterr().out.replace("steps = 500", "steps = 2")
+    Path("mine.toml").write_text(text.replace("sentences = 3000", "sentences = 30"))
+    assert run(["train", "mine.toml"], monkeypatch) == 0
+    assert Path("runs/mine/model.safetensors").is_file()
+
+
+def test_eval_prints_scores_and_the_signature(
+    translator: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    assert (
+        run(["eval", str(translator), "--split", "valid", "--beam", "1", "--json"], monkeypatch)
+        == 0
+    )
+    scores = json.loads(capsys.readouterr().out)
+    assert {"bleu", "chrf", "perplexity", "alignment_error_rate", "bleu_by_length"} <= set(scores)
+    assert "version:" in scores["signature"]
+    assert sum(scores["sentences_by_length"].values()) == scores["sentences"]
+
+
+def test_eval_of_a_language_model_samples_its_world(
+    writer: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    assert run(["eval", str(writer), "--json"], monkeypatch) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["samples"] == 1000
+    assert scores["perplexity"] > 1
+
+
+def test_predict_reads_arguments_a_file_or_standard_input(
+    translator: Path, monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("The dog eats.\nShe sleeps.\n")
+    assert run(["predict", str(translator), "The dog eats.", "She sleeps."], monkeypatch) == 0
+    given = capsys.readouterr().out
+    assert run(["predict", str(translator), str(texts)], monkeypatch) == 0
+    from_file = capsys.readouterr().out
+    with texts.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert run(["predict", str(translator)], monkeypatch) == 0
+    assert given == from_file == capsys.readouterr().out
+    assert len(given.splitlines()) == 2
+
+
+def test_predict_tells_scores_as_json(
+    translator: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    arguments = ["predict", str(translator), "The dog eats.", "--n-best", "2", "--json"]
+    assert run(arguments, monkeypatch) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert one["source"] == "The dog eats."
+    assert one["others"][0]["score"] <= one["score"]
+
+
+def test_a_language_model_goes_on_from_a_prompt(
+    writer: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    arguments = ["predict", str(writer), "I am", "--count", "3", "--most-tokens", "4"]
+    assert run(arguments, monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("I am") for line in lines)
+
+
+def test_look_prints_the_alignment_and_writes_the_picture(
+    translator: Path, monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    picture = tmp_path / "look.svg"
+    assert run(["look", str(translator), "The dog eats.", "-o", str(picture)], monkeypatch) == 0
+    captured = capsys.readouterr()
+    assert "← " in captured.out
+    assert f"wrote {picture}" in captured.err
+    assert picture.read_text().startswith("<svg")
+
+
+def test_bad_data_stop_training_with_their_lines(
+    monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    (tmp_path / "train.en").write_text("a\n\nc\n")
+    (tmp_path / "train.fr").write_text("x\ny\nz\n")
+    arguments = [
+        "train",
+        "transformer",
+        "--data",
+        str(tmp_path),
+        "--source",
+        "en",
+        "--target",
+        "fr",
+    ]
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments, monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert "train.en:2: one side empty: the source" in error
+    assert "--skip-bad 1" in error

@@ -1,0 +1,84 @@
+"""One door to every way of decoding."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from saccade.decode.beam import Beam, search
+from saccade.decode.engine import Decoding, decode
+from saccade.decode.greedy import extend
+from saccade.errors import ConfigError
+
+from .toy import Toy
+
+LIMITS = torch.tensor([8, 1, 5, 3])
+
+
+def decoded(toy: Toy, **options: Any) -> list[list[list[int]]]:
+    found = decode(toy, *toy.start(), limits=LIMITS, how=Decoding(**options))
+    return [[one.tokens for one in hypotheses] for hypotheses in found]
+
+
+def test_a_beam_of_one_is_greedy() -> None:
+    toy = Toy.draw(4)
+    expected = [[one.tokens] for one in extend(toy, *toy.start(), limits=LIMITS)]
+    assert decoded(toy, beam=1) == expected
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_a_wider_beam_gives_back_the_best_of_its_search(n_best: int) -> None:
+    toy = Toy.draw(4)
+    many = search(toy, *toy.start(), limits=LIMITS, beam=Beam(size=4, length_penalty=0.6))
+    expected = [[one.tokens for one in found[:n_best]] for found in many]
+    assert decoded(toy, beam=4, length_penalty=0.6, n_best=n_best) == expected
+
+
+def test_sampling_draws_the_same_for_a_seed_and_otherwise_for_another() -> None:
+    toy = Toy.draw(4)
+    assert decoded(toy, sample=True, seed=1) == decoded(toy, sample=True, seed=1)
+    assert decoded(toy, sample=True, seed=1) != decoded(toy, sample=True, seed=2)
+
+
+def test_careful_sampling_is_greedy() -> None:
+    toy = Toy.draw(4)
+    greedy = decoded(toy, beam=1)
+    assert decoded(toy, sample=True, top_k=1) == greedy
+    assert decoded(toy, sample=True, temperature=1e-4) == greedy
+    assert decoded(toy, sample=True, top_p=1e-6) == greedy
+
+
+def test_a_sampler_passed_in_is_used_and_advances() -> None:
+    toy, how = Toy.draw(4), Decoding(sample=True)
+    sampler = how.sampler(torch.device("cpu"))
+    runs = [
+        [
+            one.tokens
+            for (one,) in decode(toy, *toy.start(), limits=LIMITS, how=how, sampler=sampler)
+        ]
+        for _ in range(2)
+    ]
+    assert runs[0] == [tokens for (tokens,) in decoded(toy, sample=True)]
+    assert runs[0] != runs[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": 0}, "beam=0 must be from 1 to 1000"),
+        ({"beam": 1001}, "beam=1001 must be from 1 to 1000"),
+        ({"beam": 3, "n_best": 4}, "n_best=4 must be from 1 to beam=3"),
+        ({"n_best": 0}, "n_best=0 must be from 1 to beam=5"),
+        (
+            {"sample": True, "n_best": 2},
+            "n_best needs a beam; to sample several, ask several times",
+        ),
+        ({"length_penalty": -1.0}, "length_penalty=-1.0 must be 0 or more"),
+        ({"temperature": 0.0}, "temperature=0.0 must be above 0; for the best word use greedy"),
+        ({"top_k": -2}, r"top_k=-2 must be 0 \(no cut\) or more"),
+        ({"top_p": 2.0}, "top_p=2.0 must be above 0 and at most 1"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}$"):
+        Decoding(**options)

@@ -1,0 +1,121 @@
+"""One word after another: against recomputing everything, and by the laws of a batch."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from saccade.attention.looking import looking
+from saccade.config import ModelConfig
+from saccade.data.vocabulary import END, START
+from saccade.decode.greedy import best, extend
+from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TRANSLATORS, begin, build, features
+
+from .toy import Toy
+
+LIMITS = torch.tensor([7, 3, 5])
+FIRST = torch.full((3,), START)
+MODELS = {**TRANSLATORS, **LANGUAGE}
+
+
+def by_recomputation(model: Any, row: int, limit: int) -> list[int]:
+    """Run the whole model on all words so far, for every word."""
+    source, lengths = SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1]
+    said = [START]
+    while len(said) <= limit:
+        known = features(model, torch.tensor([said]), source, lengths)
+        said.append(int(model.output(known[:, -1]).argmax()))
+        if said[-1] == END:
+            return said[1:-1]
+    return said[1:]
+
+
+@pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
+def test_equals_recomputing_everything_for_every_word(config: ModelConfig) -> None:
+    model = build(config)
+    found = extend(model, begin(model), FIRST, limits=LIMITS)
+    with torch.no_grad():
+        expected = [by_recomputation(model, row, int(LIMITS[row])) for row in range(3)]
+    assert [one.tokens for one in found] == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_takes_the_most_probable_word_each_time_and_adds_up(seed: int) -> None:
+    toy, limits = Toy.draw(4, seed=seed), torch.tensor([8, 1, 5, 3])
+    for sentence, one in enumerate(extend(toy, *toy.start(), limits=limits)):
+        words: tuple[int, ...] = ()
+        total = 0.0
+        while len(words) < limits[sentence] and END not in words:
+            log_p = toy.log_p(sentence, words)
+            words = (*words, max(range(len(log_p)), key=log_p.__getitem__))
+            total += max(log_p)
+        assert one.finished == (END in words)
+        assert one.tokens == [word for word in words if word != END]
+        assert one.log_probability == pytest.approx(total, abs=1e-5)
+        assert one.score == one.log_probability
+
+
+def saying(sentences: list[list[int]]) -> Toy:
+    """A toy that says just these words, for as long as it is asked."""
+    toy = Toy.draw(len(sentences), seed=0)
+    for i, words in enumerate(sentences):
+        for t, word in enumerate(words):
+            toy.scores[i, t, :, :, word] = 50.0
+    return toy
+
+
+def test_finished_rows_leave_the_batch() -> None:
+    toy = saying([[END], [3, 4, END], [4, 4, 4, 4, 4]])
+    found = extend(toy, *toy.start(), limits=torch.tensor([9, 9, 4]))
+    assert [one.tokens for one in found] == [[], [3, 4], [4, 4, 4, 4]]
+    assert [one.finished for one in found] == [True, True, False]
+    assert toy.rows_seen == [3, 2, 2, 1]
+
+
+def test_a_row_that_ends_at_its_limit_has_ended() -> None:
+    toy = saying([[3, END]])
+    (one,) = extend(toy, *toy.start(), limits=torch.tensor([2]))
+    assert one.tokens == [3]
+    assert one.finished
+
+
+def test_words_of_an_unfinished_row_are_as_many_as_its_limit_whatever_they_are() -> None:
+    toy = saying([[3, 0, 4, 0, 3], [0, 0, END]])
+    one, two = extend(toy, *toy.start(), limits=torch.tensor([4, 8]))
+    assert one.tokens == [3, 0, 4, 0]
+    assert two.tokens == [0, 0]
+
+
+def test_a_batch_says_what_its_rows_say_alone() -> None:
+    toy = Toy.draw(6, seed=3)
+    limits = torch.tensor([8, 2, 5, 7, 1, 6])
+    together = extend(toy, *toy.start(), limits=limits)
+    for i, one in enumerate(together):
+        alone = Toy(toy.scores[i : i + 1])
+        assert extend(alone, *alone.start(), limits=limits[i : i + 1]) == [one]
+
+
+def test_the_best_word_is_the_one_with_the_highest_score() -> None:
+    assert best(torch.tensor([[0.0, 3.0, 1.0], [5.0, 2.0, 4.0]])).tolist() == [1, 0]
+
+
+def test_attention_of_every_word_is_that_of_a_forced_pass_over_the_words() -> None:
+    model = build(MODELS["transformer post sinusoids"])
+    state = begin(model)
+    with looking(model) as trace:
+        found = extend(model, state, FIRST, limits=LIMITS, trace=trace)
+    for row, one in enumerate(found):
+        words = torch.tensor([[START, *one.tokens]])[:, : len(one.tokens) + one.finished]
+        with looking(model) as trace:
+            features(model, words, SOURCE[row : row + 1], LENGTHS[row : row + 1])
+        seen = {name: w for name, w in trace.weights().items() if name.startswith("decoder")}
+        assert set(one.attention) == set(seen)
+        for name, weights in seen.items():
+            torch.testing.assert_close(one.attention[name], weights[0], atol=1e-12, rtol=0)
+
+
+def test_without_a_trace_there_is_no_attention() -> None:
+    toy = Toy.draw(2)
+    assert all(
+        one.attention == {} for one in extend(toy, *toy.start(), limits=torch.tensor([3, 3]))
+    )

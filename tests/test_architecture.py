@@ -1,0 +1,121 @@
+"""One way down, one idea per file, and no drawer for odds and ends."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ("attention", "blocks", "models", "decode", "tasks", "train", "app")
+BOTTOM = {
+    "errors": set[str](),
+    "config": {"errors"},
+    "data": {"errors", "config", "metrics"},
+    "metrics": {"errors", "config", "data"},
+}
+ALLOWED = BOTTOM | {
+    layer: {*BOTTOM, *LAYERS[: position + 1]} for position, layer in enumerate(LAYERS)
+}
+FILES = sorted((ROOT / "saccade").rglob("*.py"))
+EVERY_FILE = [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def imported(path: Path) -> set[str]:
+    """The full name of everything a file imports, wherever in the file it does so."""
+    names: set[str] = set()
+    package = path.relative_to(ROOT).with_suffix("").parts
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: -node.level] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return names
+
+
+def layer(name: str) -> str | None:
+    """`saccade.models.gpt.Gpt` lies in `models`."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "saccade" and len(parts) > 1 and parts[1] in ALLOWED else None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way_down(path: Path) -> None:
+    parts = path.relative_to(ROOT / "saccade").with_suffix("").parts
+    if parts[0] not in ALLOWED:
+        pytest.skip("the package itself is a door to everything")
+    reached = {name: layer(name) for name in imported(path)}
+    wrong = {
+        name
+        for name, where in reached.items()
+        if where is not None and where not in ALLOWED[parts[0]] | {parts[0]}
+    }
+    assert wrong == set()
+
+
+def test_every_folder_has_its_place() -> None:
+    here = {path.name for path in (ROOT / "saccade").iterdir() if (path / "__init__.py").exists()}
+    assert here == set(LAYERS) | {"data", "metrics"}
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_files_are_short() -> None:
+    lengths = {named(path): len(path.read_text().splitlines()) for path in EVERY_FILE}
+    assert {path: lines for path, lines in lengths.items() if lines > 400} == {}
+
+
+def long_functions(path: Path) -> dict[str, int]:
+    """Functions of more than 40 lines, their docstrings not counted."""
+    found: dict[str, int] = {}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            lines = node.end_lineno - node.lineno + 1
+            first = node.body[0]
+            if ast.get_docstring(node) is not None and first.end_lineno is not None:
+                lines -= first.end_lineno - first.lineno + 1
+            if lines > 40:
+                found[f"{named(path)}::{node.name}"] = lines
+    return found
+
+
+def test_functions_are_short() -> None:
+    assert {name: n for path in EVERY_FILE for name, n in long_functions(path).items()} == {}
+
+
+def test_there_is_no_drawer_for_odds_and_ends() -> None:
+    drawers = {"utils", "util", "helpers", "helper", "common", "misc"}
+    parts = {path: path.relative_to(ROOT).with_suffix("").parts for path in EVERY_FILE}
+    assert [
+        path for path in EVERY_FILE if {part.strip("_") for part in parts[path]} & drawers
+    ] == []
+
+
+def importers(files: list[Path], *names: str) -> list[str]:
+    """Files that import any of these packages or names."""
+    return [
+        named(path)
+        for path in files
+        if any(f"{found}.".startswith(f"{name}.") for found in imported(path) for name in names)
+    ]
+
+
+def test_annotations_stay_visible_to_the_shape_checker() -> None:
+    assert importers(EVERY_FILE, "__future__.annotations") == []
+
+
+def test_what_we_do_not_depend_on_is_not_imported() -> None:
+    assert importers(EVERY_FILE, "torchvision", "einops") == []
+
+
+def test_saccade_does_not_need_what_only_tests_need() -> None:
+    tools = ("pytest", "hypothesis", "beartype", "transformers", "tests")
+    assert importers(FILES, *tools) == []

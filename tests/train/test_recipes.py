@@ -1,0 +1,85 @@
+"""Recipes survive TOML and JSON; a broken one is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import small_recipe
+
+from saccade.errors import ConfigError
+from saccade.train.folder import changes
+from saccade.train.recipes import (
+    RECIPES,
+    from_table,
+    load_recipe,
+    recipe,
+    save_recipe,
+    to_table,
+    with_vocabulary,
+)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_survives_toml_and_json(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(save_recipe(RECIPES[name]), encoding="utf-8")
+    assert load_recipe(path) == RECIPES[name] == recipe(str(path))
+    table = json.loads(json.dumps(to_table(RECIPES[name])))
+    assert from_table(table, where="here") == RECIPES[name]
+    assert list(changes(RECIPES[name], from_table(table, where="here"))) == []
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_takes_the_size_of_its_tokenizer(name: str) -> None:
+    sized = with_vocabulary(RECIPES[name], 77)
+    assert sized.model.vocabulary == 77
+    assert list(changes(RECIPES[name], sized)) == []
+
+
+def test_an_unknown_recipe_is_told_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"no recipe 'transfromer'; there are: rnn-lm, .*\.toml"):
+        recipe("transfromer")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"model = 3\ntask = 3\ntrain = 3", "model.family=None must be one of: rnn-language"),
+        (b"[model]\n[train]", "must have the tables model, task and train"),
+        (b"a = = 3", "is not TOML"),
+        (b"\xff\xfe", "is not TOML"),
+        (b"a = " + b"[" * 100_000, "is not TOML"),
+    ],
+)
+def test_a_broken_file_is_named(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=message) as raised:
+        recipe(str(path))
+    assert str(path) in str(raised.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read the recipe .*none\.toml: No such file"):
+        recipe(str(tmp_path / "none.toml"))
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "message"),
+    [
+        ("model", {"family": "vit"}, "here: model.family='vit' must be one of"),
+        ("model", {"family": []}, r"here: model.family=\[\] must be one of"),
+        ("model", {"family": {}}, "here: model.family={} must be one of"),
+        ("model", {"width": 15}, "width=15 does not divide into heads=2"),
+        ("task", {"kind": None}, "here: task.kind=None must be one of: translation, language"),
+        ("task", {"lingua": {"x": 1}}, "here: task.lingua.x is not a setting"),
+        ("train", {"steps": "9"}, "here: train.steps='9' must be int, not str"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_place(
+    part: str, values: dict[str, Any], message: str
+) -> None:
+    table = to_table(small_recipe("corpus"))
+    with pytest.raises(ConfigError, match=message):
+        from_table({**table, part: {**table[part], **values}}, where="here")

@@ -6,6 +6,7 @@ a user who types "</s>" gets the characters, not the end of the sentence.
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,7 +88,7 @@ class Vocabulary:
         Not the spans of the decoded text: a model may spell a word in other pieces than encoding.
         """
         ends = [len(self.decode(tokens[:count])) for count in range(len(tokens) + 1)]
-        return list(zip(ends, ends[1:]))
+        return list(pairwise(ends))
 
     def pieces(self, tokens: list[int]) -> list[str]:
         """Each token as it reads by itself, for showing."""

@@ -76,9 +76,13 @@ class Translator:
                 self.model(batch.source, batch.lengths, batch.target)
                 seen = {site: w.mean(dim=1).cpu() for site, w in trace.weights().items()}
             for i, row in enumerate(rows):
+                pieces = self.vocabulary.spans(pairs[row][1])
                 yield (
                     row,
-                    {site: self._between_words(w[i], *pairs[row]) for site, w in seen.items()},
+                    {
+                        site: self._between_words(weights[i], *pairs[row], pieces)
+                        for site, weights in seen.items()
+                    },
                 )
 
     def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:

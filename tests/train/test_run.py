@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from small import HaltError, halt_at, hashes, ignore, losses, same_run, small_recipe, train_noting
 from small import write_corpus as write
 
-from saccade.errors import CheckpointError, RunError, WriteError
+from saccade.errors import CheckpointError, RunError
 from saccade.tasks.translation import Translation
 from saccade.train.checkpoint import load_newest
 from saccade.train.fit import Skipped, Update, Validated
@@ -388,12 +388,6 @@ def test_the_kept_weights_are_those_of_the_best_check(data: Path, tmp_path: Path
     at_best = load_file(tmp_path / f"to best/checkpoints/step-{best:08d}/average.safetensors")
     kept = load_file(tmp_path / "run" / "model.safetensors")
     assert all(kept[name].equal(tensor) for name, tensor in at_best.items())
-
-
-def test_a_run_folder_that_is_a_file_is_named(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(WriteError, match=r"cannot write .*file"):
-        train(small_recipe(data), tmp_path / "file", ignore)
 
 
 @pytest.mark.slow

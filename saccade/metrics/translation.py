@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 50), (51, sys.maxsize))
+LENGTHS = ((1, 5), (6, 10), (11, 20), (21, 30), (31, 50), (51, sys.maxsize))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,11 @@ class LanguageSettings:
         check_positive(self, "window", "vocabulary", "sentences")
         check_fraction(self, "label_smoothing")
 
+    @property
+    def announcement(self) -> str:
+        """What is about to happen, for it may take a while."""
+        return f"reading {self.data}" if self.data else "making sentences of the built-in world"
+
 
 class LanguageBatch(NamedTuple):
     """Words and what follows each; `predicted` are the places that count."""

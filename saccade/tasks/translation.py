@@ -55,6 +55,13 @@ class TranslationSettings:
         check_positive(self, "vocabulary", "longest", "pairs")
         check_fraction(self, "label_smoothing")
 
+    @property
+    def announcement(self) -> str:
+        """What is about to happen, for it may take a while."""
+        if self.data:
+            return f"reading {self.data}"
+        return f"making {self.pairs:,} sentence pairs of lingua, some {self.pairs // 4000 + 2} s"
+
 
 class TranslationBatch(NamedTuple):
     """Padded sentences. `predicted` are the places of real target words; lengths stay on CPU."""

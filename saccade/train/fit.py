@@ -265,7 +265,7 @@ class Clock:
         self._tokens += tokens
         self._steps += 1
         spent = time.perf_counter() - self._since
-        if spent > 2 or not self.tokens_per_second:
+        if spent > 2:
             self.tokens_per_second = self._tokens / spent
             self.seconds_per_step = spent / self._steps
             self._since, self._tokens, self._steps = time.perf_counter(), 0, 0

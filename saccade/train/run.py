@@ -72,6 +72,7 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
     if not world.first:
         world.wait()  # the first process makes the tokenizer
     known = Vocabulary.load(run.tokenizer) if run.tokenizer.exists() else None
+    watch(Note(recipe.task.announcement))
     task = make_task(recipe, known)
     recipe = with_vocabulary(recipe, len(task.vocabulary))
     if world.first:
@@ -103,7 +104,8 @@ def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> None:
         return
     _refuse_foreign(checkpoint, _fingerprint(trainer, run), run, watch)
     trainer.restore(checkpoint)
-    watch(Note(f"going on from step {checkpoint.step:,} of {trainer.settings.steps:,}"))
+    how = "already trained to" if trainer.finished else "going on from"
+    watch(Note(f"{how} step {checkpoint.step:,} of {trainer.settings.steps:,}"))
 
 
 def _go_on(

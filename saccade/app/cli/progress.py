@@ -28,7 +28,7 @@ class TrainingProgress:
             )
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task("train", total=steps, now="starting")
-        self._last_line = time.monotonic() - LINE_EVERY
+        self._last_line = time.monotonic() - LINE_EVERY + 3  # the first line after three seconds
 
     def __enter__(self) -> "TrainingProgress":
         if self._bar is not None:
@@ -58,10 +58,10 @@ class TrainingProgress:
                 self._print(f"step {step:>6,}  skipped: not finite (micro-batches {positions})")
 
     def _update(self, event: Update) -> None:
-        now = (
-            f"step {event.step:>6,}/{self._steps:,}  loss {event.loss:.3f}  "
-            f"{event.tokens_per_second:,.0f} tokens/s  {duration(event.seconds_left)} left"
-        )
+        now = f"step {event.step:>6,}/{self._steps:,}  loss {event.loss:.3f}"
+        if event.tokens_per_second:  # not known in the first two seconds
+            left = duration(event.seconds_left)
+            now += f"  {event.tokens_per_second:,.0f} tokens/s  {left} left"
         if self._bar is not None:
             self._bar.update(self._task, completed=event.step, now=now)
         elif time.monotonic() - self._last_line >= LINE_EVERY:

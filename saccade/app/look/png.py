@@ -2,6 +2,7 @@
 
 import io
 
+from font_roboto import font_files
 from PIL import Image, ImageDraw, ImageFont
 
 from saccade.app.look.colour import ink, shade
@@ -14,8 +15,7 @@ def draw_png(
     rows: list[str], columns: list[str], weights: list[list[float]], *, title: str
 ) -> bytes:
     """Each cell as dark as its weight; weights of a tenth or more are written in it."""
-    font = ImageFont.load_default(FONT * SCALE)
-    small, tiny = ImageFont.load_default(13 * SCALE), ImageFont.load_default(11 * SCALE)
+    font, small, tiny = (_font(size) for size in (FONT, 13, 11))
     layout = Layout.of(rows, columns, measure=lambda word: font.getlength(_text(word)) / SCALE)
     size = round(layout.width * SCALE), round(layout.height * SCALE)
     image = Image.new("RGB", size, "white")
@@ -35,8 +35,13 @@ def draw_png(
     return buffer.getvalue()
 
 
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    """A font that has accents, Greek and Cyrillic; Pillow's own has none of them."""
+    return ImageFont.truetype(font_files["Roboto"], size * SCALE)
+
+
 def _cell(
-    draw: ImageDraw.ImageDraw, corner: tuple[float, float], weight: float, font: object
+    draw: ImageDraw.ImageDraw, corner: tuple[float, float], weight: float, font: ImageFont.FreeTypeFont
 ) -> None:
     x, y = (value * SCALE for value in corner)
     side = CELL * SCALE
@@ -44,13 +49,13 @@ def _cell(
     if weight >= 0.1:
         number = f"{min(weight, 0.99):.2f}".removeprefix("0")
         middle = (x + side / 2, y + side / 2)
-        draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")  # type: ignore[arg-type]
+        draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")
 
 
 def _slanted(
     image: Image.Image,
     word: str,
-    font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
+    font: ImageFont.FreeTypeFont,
     place: tuple[float, float],
 ) -> None:
     """Text that rises from a point at 55 degrees."""

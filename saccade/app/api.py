@@ -46,7 +46,7 @@ class Prediction:
             rows=words(translated.text),
             columns=words(translated.source),
             weights=weights,
-            title=f"{self._model.name}: {self._model.translator.alignment_site}, mean over heads",
+            title=f"{self._model.name}: attention to the source, mean over layers and heads",
         )
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class TranslationModel:
         """Translate a sentence or many; `decoding` are the fields of `Decoding`, such as beam=1."""
         texts = [text] if isinstance(text, str) else text
         how = make_decoding(decoding)
-        if look and not self.translator.alignment_site:
+        if look and not self.translator.looks:
             raise ConfigError(f"{self.name} has no attention to look at")
         made: dict[int, Prediction] = {}
         for row, translated in self.translator.translate(texts, how, look=look):

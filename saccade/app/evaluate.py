@@ -70,7 +70,7 @@ def _translation(
         "seconds": seconds,
         "beam": how.beam,
     }
-    if corpus.aligned and translator.alignment_site:
+    if corpus.aligned and translator.looks:
         found |= _alignment(model, corpus.aligned)
     return found
 
@@ -79,14 +79,15 @@ def _alignment(model: TranslationModel, aligned: list[AlignedPair]) -> dict[str,
     """How well each attention aligns the words of given translations, against the truth."""
     links: dict[str, dict[int, set[tuple[int, int]]]] = {}
     for row, by_site in model.translator.align([(pair.source, pair.target) for pair in aligned]):
-        for site, weights in by_site.items():
+        together = torch.stack(list(by_site.values())).mean(dim=0)
+        for site, weights in {**by_site, "mean": together}.items():
             links.setdefault(site, {})[row] = best_links(weights)
     sure, possible = [set(pair.sure) for pair in aligned], [set(pair.possible) for pair in aligned]
     rates = {
         site: alignment_error_rate([found[row] for row in range(len(aligned))], sure, possible)
         for site, found in links.items()
     }
-    return {"alignment_error_rate": rates[model.translator.alignment_site], "aer_by_site": rates}
+    return {"alignment_error_rate": rates.pop("mean"), "alignment_error_by_site": rates}
 
 
 def _language(model: LanguageModel, split: str, data: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from saccade.blocks.conv import HALF, GatedConv, pad_around
 from saccade.blocks.positions import LearnedPositions
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
+from saccade.models.stepwise import StepwiseTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ class ConvDecoderLayer(nn.Module):
         return ((z + self.cross_attention(z, y, state)) * HALF + x) * HALF
 
 
-class ConvSeq2Seq(nn.Module):
+class ConvSeq2Seq(StepwiseTranslator[ConvState]):
     """Words + positions → gated convolutions → memory; a causal stack of the same decodes it."""
 
     def __init__(self, config: ConvSeq2SeqConfig) -> None:
@@ -123,18 +124,6 @@ class ConvSeq2Seq(nn.Module):
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=0.1)
 
-    def forward(
-        self,
-        source: Int[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
-        target: Int[Tensor, "B T"],
-    ) -> Float[Tensor, "B T D"]:
-        """What is known after each target word; `output` turns it into scores of the next."""
-        return self._decode(target, self.start(source, lengths))[0]
-
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
-        return self.readout(features)
-
     def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> ConvState:
         """Read the source; before the first word every kernel sees zeros."""
         embedded = self.dropout(
@@ -149,13 +138,7 @@ class ConvSeq2Seq(nn.Module):
         before = x.new_zeros(len(x), self.config.kernel - 1, self.config.width)
         return ConvState(x, (x + embedded) * HALF, real, [before] * self.config.depth)
 
-    def step(
-        self, tokens: Int[Tensor, " R"], state: ConvState
-    ) -> tuple[Float[Tensor, "R V"], ConvState]:
-        features, state = self._decode(tokens[:, None], state)
-        return self.output(features[:, 0]), state
-
-    def _decode(
+    def decode(
         self, target: Int[Tensor, "R T"], state: ConvState
     ) -> tuple[Float[Tensor, "R T D"], ConvState]:
         positions = self.target_positions(state.position, target.shape[1])

@@ -18,6 +18,7 @@ from saccade.attention.scores import Additive, Multiplicative, dot, scaled_dot
 from saccade.blocks.rnn import CellKind, Rnn, RnnState, SourceReader
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
+from saccade.models.stepwise import StepwiseTranslator
 
 ScoreKind = Literal["mlp", "dot", "scaled-dot", "multiplicative"]
 ProjectionKind = Literal["identity", "linear", "sigmoid"]
@@ -201,7 +202,7 @@ class RnnAttentionState:
         return RnnAttentionState(self.memory.select(rows), self.rnn.select(rows))
 
 
-class RnnAttention(nn.Module):
+class RnnAttention(StepwiseTranslator[RnnAttentionState]):
     """Source → RNN states → read again at every step of the decoder."""
 
     def __init__(self, config: RnnAttentionConfig) -> None:
@@ -225,18 +226,6 @@ class RnnAttention(nn.Module):
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)
 
-    def forward(
-        self,
-        source: Int[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
-        target: Int[Tensor, "B T"],
-    ) -> Float[Tensor, "B T D"]:
-        """What is known after each target word; `output` turns it into scores of the next."""
-        return self._decode(target, self.start(source, lengths))[0]
-
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
-        return self.readout(features)
-
     def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> RnnAttentionState:
         """Read the source; the decoder starts from its last state.
 
@@ -250,13 +239,7 @@ class RnnAttention(nn.Module):
             state = RnnState.stack([state.layers(slice(None, 1)), state])
         return RnnAttentionState(memory, state)
 
-    def step(
-        self, tokens: Int[Tensor, " R"], state: RnnAttentionState
-    ) -> tuple[Float[Tensor, "R V"], RnnAttentionState]:
-        features, state = self._decode(tokens[:, None], state)
-        return self.output(features[:, 0]), state
-
-    def _decode(
+    def decode(
         self, target: Int[Tensor, "R T"], state: RnnAttentionState
     ) -> tuple[Float[Tensor, "R T D"], RnnAttentionState]:
         y = self.dropout(self.target_embedding(target))

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from saccade.blocks.rnn import CellKind, Rnn, RnnState, SourceReader, reverse
 from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.models.stepwise import StepwiseTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ class Seq2SeqState:
         return Seq2SeqState(self.context[rows], self.rnn.select(rows))
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(StepwiseTranslator[Seq2SeqState]):
     """Two RNNs with their own weights, joined by a single vector.
 
     hₜ = f(xₜ, hₜ₋₁)        s₀ = c = h_T        sₜ = g(yₜ₋₁, sₜ₋₁, c)
@@ -63,18 +64,6 @@ class Seq2Seq(nn.Module):
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)
 
-    def forward(
-        self,
-        source: Int[Tensor, "B S"],
-        lengths: Int[Tensor, " B"],
-        target: Int[Tensor, "B T"],
-    ) -> Float[Tensor, "B T D"]:
-        """What is known after each target word; `output` turns it into scores of the next."""
-        return self._decode(target, self.start(source, lengths))[0]
-
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
-        return self.readout(features)
-
     def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Seq2SeqState:
         """Read the source into one vector."""
         if self.config.reverse:
@@ -82,13 +71,7 @@ class Seq2Seq(nn.Module):
         _, last = self.encoder(self.dropout(self.source_embedding(source)), lengths)
         return Seq2SeqState(last.hidden[:, -1], last)
 
-    def step(
-        self, tokens: Int[Tensor, " R"], state: Seq2SeqState
-    ) -> tuple[Float[Tensor, "R V"], Seq2SeqState]:
-        features, state = self._decode(tokens[:, None], state)
-        return self.output(features[:, 0]), state
-
-    def _decode(
+    def decode(
         self, target: Int[Tensor, "R T"], state: Seq2SeqState
     ) -> tuple[Float[Tensor, "R T D"], Seq2SeqState]:
         y = self.dropout(self.target_embedding(target))

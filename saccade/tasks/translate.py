@@ -44,10 +44,9 @@ class Translator:
         self.device = next(model.parameters()).device
 
     @property
-    def alignment_site(self) -> str:
-        """The cross-attention that aligns best: the last but one where there are several."""
-        cross = [name for name in sites(self.model) if name.endswith("cross")]
-        return cross[max(len(cross) - 2, 0)] if cross else ""
+    def looks(self) -> bool:
+        """Whether there is any attention to the source."""
+        return any(name.endswith("cross") for name in sites(self.model))
 
     def translate(
         self, texts: list[str], how: Decoding, *, look: bool = False
@@ -86,8 +85,8 @@ class Translator:
                 )
 
     def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:
-        """Attention of the alignment site between words, averaged over heads."""
-        weights = one.attention[self.alignment_site].mean(dim=0)
+        """Attention between words, averaged over the layers and heads that look at the source."""
+        weights = torch.stack([w.mean(dim=0) for w in one.attention.values()]).mean(dim=0)
         return self._between_words(
             weights, one.source, one.text, self.vocabulary.spans_of(one.tokens)
         )

@@ -47,12 +47,12 @@ def test_a_prediction_looks_at_the_words_of_its_source(translator: Path) -> None
 def test_words_looked_at_are_made_of_the_pieces_that_were_written(translator: Path) -> None:
     model = load_translator(translator)
     prediction = model.predict("The dog eats an apple.", look=True)
-    site = model.translator.alignment_site
-    # The words of the source get all of the weight but what its end mark got.
-    pieces = prediction._translated.attention[site].mean(dim=0)  # (T, S)
-    words = prediction.look().weights
-    assert words.sum() <= len(words) + 1e-6
-    assert (pieces[:, :-1].sum(dim=1) - 1).abs().max() < 1
+    translated = prediction._translated
+    spans = model.translator.vocabulary.spans_of(translated.tokens)
+    assert "".join(translated.text[start:end] for start, end in spans) == translated.text
+    (pieces,) = translated.attention.values()  # (N, T, S): a row for each token and one for the end
+    assert pieces.shape[1] == len(translated.tokens) + translated.finished
+    assert prediction.look().weights.sum(dim=1).max() <= 1 + 1e-6
 
 
 def test_a_language_model_writes_the_same_for_the_same_seed(writer: Path) -> None:

@@ -9,6 +9,7 @@ from saccade.app.api import TranslationModel, load
 from saccade.app.cli.output import counting, duration, say
 from saccade.app.cli.train import run_training
 from saccade.app.evaluate import evaluate
+from saccade.data.lingua import LinguaSettings
 from saccade.decode.engine import Decoding
 from saccade.errors import RunError
 from saccade.models.rnn_attention import RnnAttentionConfig
@@ -28,10 +29,8 @@ def demo_recipe() -> Recipe:
     return replace(
         full,
         model=replace(full.model, width=192),
-        task=replace(full.task, pairs=40_000),
-        train=replace(
-            full.train, steps=2000, batch_tokens=768, learning_rate=5e-3, validate_every=500
-        ),
+        task=replace(full.task, pairs=40_000, lingua=LinguaSettings(longest=40)),
+        train=replace(full.train, steps=2700, batch_tokens=768, validate_every=675),
     )
 
 

@@ -41,7 +41,10 @@ def _font(size: int) -> ImageFont.FreeTypeFont:
 
 
 def _cell(
-    draw: ImageDraw.ImageDraw, corner: tuple[float, float], weight: float, font: ImageFont.FreeTypeFont
+    draw: ImageDraw.ImageDraw,
+    corner: tuple[float, float],
+    weight: float,
+    font: ImageFont.FreeTypeFont,
 ) -> None:
     x, y = (value * SCALE for value in corner)
     side = CELL * SCALE

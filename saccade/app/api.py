@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from saccade.app.look.document import LookSettings, look_document
 from saccade.app.look.picture import Look
+from saccade.attention.glance import Keep
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, RunError
 from saccade.tasks.generate import Generated, Writer
 from saccade.tasks.language import LanguageSettings
+from saccade.tasks.reread import reread_text
 from saccade.tasks.translate import Translated, Translator
 from saccade.tasks.translation import TranslationSettings
 from saccade.train.distributed import choose_device
@@ -19,6 +22,7 @@ from saccade.train.folder import RunFolder
 from saccade.train.recipes import Recipe
 
 Progress = Callable[[int, int], None]
+LARGEST_PICTURE = 256  # cells to a side
 
 
 def _silent(done: int, total: int) -> None:
@@ -35,18 +39,21 @@ class Prediction:
     others: tuple["Prediction", ...]
     _translated: Translated
     _model: "TranslationModel"
+    _how: Decoding
 
     def look(self) -> Look:
         """Where the model looked for each word."""
-        translated = self._translated
+        model, translated = self._model, self._translated
         if not translated.attention:
-            translated = self._model.predict(self.source, look=True)._translated
-        weights = self._model.translator.words_looked_at(translated)
+            translated = model.predict(self.source, look=True, **vars(self._how))._translated
+        how = LookSettings(beam=self._how.beam, length_penalty=self._how.length_penalty)
         return Look(
             rows=words(translated.text),
             columns=words(translated.source),
-            weights=weights,
-            title=f"{self._model.name}: attention to the source, mean over layers and heads",
+            weights=model.tool.words_looked_at(translated),
+            title=f"{model.name}: attention to the source, mean over layers and heads",
+            caption=translated.text,
+            document=lambda: look_document(model, self.source, how),
         )
 
     def __str__(self) -> str:
@@ -56,8 +63,8 @@ class Prediction:
 class TranslationModel:
     """A trained translator."""
 
-    def __init__(self, name: str, recipe: Recipe, translator: Translator) -> None:
-        self.name, self.recipe, self.translator = name, recipe, translator
+    def __init__(self, name: str, recipe: Recipe, tool: Translator) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
 
     @overload
     def predict(self, text: str, *, look: bool = ..., **decoding: Any) -> Prediction: ...
@@ -76,39 +83,61 @@ class TranslationModel:
         """Translate a sentence or many; `decoding` are the fields of `Decoding`, such as beam=1."""
         texts = [text] if isinstance(text, str) else text
         how = make_decoding(decoding)
-        if look and not self.translator.looks:
+        if look and not self.tool.looks:
             raise ConfigError(f"{self.name} has no attention to look at")
         made: dict[int, Prediction] = {}
-        for row, translated in self.translator.translate(texts, how, look=look):
-            made[row] = self._prediction(translated)
+        for row, translated in self.tool.translate(texts, how, look=look):
+            made[row] = self._prediction(translated, how)
             progress(len(made), len(texts))
         ordered = [made[row] for row in range(len(texts))]
         return ordered[0] if isinstance(text, str) else ordered
 
-    def _prediction(self, one: Translated) -> Prediction:
-        others = tuple(self._prediction(other) for other in one.others)
-        return Prediction(one.source, one.text, one.score, others, one, self)
+    def look(self, text: str, settings: LookSettings | None = None) -> Look:
+        """Translate a text and show where the model looked for each word."""
+        how = settings or LookSettings()
+        return self.predict(
+            text, look=True, beam=how.beam, length_penalty=how.length_penalty
+        ).look()
+
+    def _prediction(self, one: Translated, how: Decoding) -> Prediction:
+        others = tuple(self._prediction(other, how) for other in one.others)
+        return Prediction(one.source, one.text, one.score, others, one, self, how)
 
 
 class LanguageModel:
     """A trained language model."""
 
-    def __init__(self, name: str, recipe: Recipe, writer: Writer) -> None:
-        self.name, self.recipe, self.writer = name, recipe, writer
+    def __init__(self, name: str, recipe: Recipe, tool: Writer) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
 
     def predict(
         self, prompt: str = "", *, count: int = 1, most_tokens: int = 100, **decoding: Any
     ) -> list[Generated]:
         """Go on from a prompt `count` times; samples unless told `sample=False`."""
         how = make_decoding({"sample": True, **decoding})
-        return self.writer.write(prompt, how, count=count, most_tokens=most_tokens)
+        return self.tool.write(prompt, how, count=count, most_tokens=most_tokens)
 
-    def look(self, text: str) -> Look:
-        """Where each word of a text looked, in the last layer."""
-        pieces, seen = self.writer.look(text)
-        site, weights = list(seen.items())[-1]
-        title = f"{self.name}: {site}, mean over heads"
-        return Look(rows=pieces, columns=pieces, weights=weights.mean(dim=0), title=title)
+    def look(self, text: str, settings: LookSettings | None = None) -> Look:
+        """Where each word of a text looked; the picture is of the last layer.
+
+        A long text is drawn in cells of several words.
+        """
+        how = settings or LookSettings()
+        tokens = self.tool.begin(text)
+        seen = reread_text(self.tool, tokens, keep=Keep(map_side=LARGEST_PICTURE, top=0))
+        site, glance = list(seen.sites.items())[-1]
+        assert glance.mean_map is not None
+        pieces, cell = self.tool.vocabulary.pieces(tokens), glance.cell[0]
+        labels = pieces[::cell] if cell == 1 else [f"{piece}…" for piece in pieces[::cell]]
+        return Look(
+            rows=labels,
+            columns=labels,
+            weights=glance.mean_map[0].mean(dim=0),
+            title=f"{self.name}: {site}, mean over heads"
+            + (f", cells of {cell} × {cell} words" if cell > 1 else ""),
+            caption=text,
+            document=lambda: look_document(self, text, how),
+        )
 
 
 def make_decoding(fields: dict[str, Any]) -> Decoding:

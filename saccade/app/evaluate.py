@@ -54,7 +54,7 @@ def _translation(
     # Band by words without the final mark, as lingua counts them.
     lengths = [len([word for word in words(text) if word[0].isalnum()]) for text in sources]
     scores = score_translations(texts, references, lengths, lowercase=lowercase)
-    translator = model.translator
+    translator = model.tool
     loss = pairs_loss(translator.model, translator.vocabulary, corpus.pairs, translator.device)
     found = {
         "split": split,
@@ -78,7 +78,7 @@ def _translation(
 def _alignment(model: TranslationModel, aligned: list[AlignedPair]) -> dict[str, Any]:
     """How well each attention aligns the words of given translations, against the truth."""
     links: dict[str, dict[int, set[tuple[int, int]]]] = {}
-    for row, by_site in model.translator.align([(pair.source, pair.target) for pair in aligned]):
+    for row, by_site in model.tool.align([(pair.source, pair.target) for pair in aligned]):
         together = torch.stack(list(by_site.values())).mean(dim=0)
         for site, weights in {**by_site, "mean": together}.items():
             links.setdefault(site, {})[row] = best_links(weights)
@@ -91,7 +91,7 @@ def _alignment(model: TranslationModel, aligned: list[AlignedPair]) -> dict[str,
 
 
 def _language(model: LanguageModel, split: str, data: str) -> dict[str, Any]:
-    writer, settings = model.writer, model.writer.settings
+    writer, settings = model.tool, model.tool.settings
     texts, _ = read_language(replace(settings, data=data) if data else settings, split)
     encoded = Ragged.of(writer.vocabulary.encode_all(texts))
     measure = lines_loss if settings.unit == "lines" else stream_loss
@@ -112,7 +112,7 @@ def _language(model: LanguageModel, split: str, data: str) -> dict[str, Any]:
 def _three_sentences(model: LanguageModel, *, count: int = 1000) -> dict[str, Any]:
     """How many of the model's own sentences belong to the world, with and without feed-back."""
     fed = [one.text for one in model.predict("", count=count, most_tokens=20)]
-    cut = model.writer.without_feedback(count, seed=0)
+    cut = model.tool.without_feedback(count, seed=0)
     return {
         "samples": count,
         "of_the_world": sum(text in SENTENCES for text in fed),

@@ -8,7 +8,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from saccade.attention import masks
+from saccade.attention.kernels.sdpa import sdpa_with_lse
 from saccade.attention.scores import Score, scaled_dot
+from saccade.attention.view import View, Watcher
 
 
 class Attended(NamedTuple):
@@ -59,11 +61,24 @@ def fused(
     *,
     mask: Bool[Tensor, "#B #N #T S"] | None = None,
     causal: bool = False,
+    scale: float | None = None,
+    watcher: Watcher | None = None,
 ) -> Float[Tensor, "B N T Kv"]:
-    """What `attend` computes, by the kernel that never holds the T×S weights."""
+    """What `attend` computes, by the kernel that never holds the T×S weights.
+
+    A watcher is shown what the weights follow from; the output is the same to the last bit.
+    """
+    seen, hides = mask, causal
     if causal and q.shape[-2] == 1:
         causal = False  # the newest position sees all that there is
     if causal and (mask is not None or q.shape[-2] != k.shape[-2]):
         mask = masks.both(mask, masks.causal(q.shape[-2], k.shape[-2], device=q.device))
         causal = False
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    if watcher is None:
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=causal, scale=scale
+        )
+    output, lse = sdpa_with_lse(q, k, v, mask=mask, causal=causal, scale=scale)
+    known = q.shape[-1] ** -0.5 if scale is None else scale
+    watcher(View(q, k, known, causal=hides, mask=seen, lse=lse))
+    return output

@@ -1,70 +1,87 @@
 """Seeing where a model looks, without changing what it computes.
 
-Attention modules are *sites*. While someone is looking, a site hands its weights over; otherwise
-it computes none. The output is that of the fused path either way.
+Attention modules are *sites*. While someone is looking, a site shows what its weights follow from,
+and statistics of them are computed beside the fused kernel; otherwise it computes nothing more.
+The output is that of the fused kernel either way.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.attention.axes import Axis
+from saccade.attention.glance import Glance, Keep, joined
+from saccade.attention.observe import observe
+from saccade.attention.view import View
+from saccade.attention.watching import watching
 from saccade.errors import ConfigError
-
-Watcher = Callable[[Float[Tensor, "B N T S"]], None]
-
-
-class Site(nn.Module):
-    """A place where a model attends. `watcher` is set only while someone is looking."""
-
-    watcher: Watcher | None = None
 
 
 class Trace:
-    """What each site looked at, call by call, since the trace was last taken."""
+    """What each site looked at, call by call, since the trace was last taken.
 
-    def __init__(self) -> None:
-        self._seen: dict[str, list[Float[Tensor, "B N T S"]]] = {}
+    `axes` says of each site what its rows and columns are. A site that is called once per forward
+    pass has one glance; one that reads step by step has one per step.
+    """
 
-    def record(self, name: str, weights: Float[Tensor, "B N T S"]) -> None:
-        self._seen.setdefault(name, []).append(weights.detach())
+    def __init__(self, keep: Keep) -> None:
+        self.keep = keep
+        self.axes: dict[str, tuple[Axis, Axis]] = {}
+        self._seen: dict[str, list[Glance]] = {}
 
-    def take(self) -> dict[str, list[Float[Tensor, "B N T S"]]]:
+    def record(self, name: str, seen: View | Float[Tensor, "B N T S"]) -> None:
+        self._seen.setdefault(name, []).append(observe(seen, self.keep))
+
+    def take(self) -> dict[str, list[Glance]]:
         """Hand over what was seen and start afresh: decoding takes once per step."""
         seen, self._seen = self._seen, {}
         return seen
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen)
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __getitem__(self, name: str) -> Glance:
+        """What a site saw: its calls one after another, as when a model reads step by step."""
+        if name not in self._seen:
+            known = ", ".join(self._seen) or "none yet: run the model inside the block"
+            raise ConfigError(f"nothing was seen at {name!r}; there are: {known}")
+        calls = self._seen[name]
+        return calls[0] if len(calls) == 1 else joined(calls)
+
+    def calls(self, name: str) -> list[Glance]:
+        """Every glance of a site, one for each time that it was called."""
+        return list(self._seen.get(name, []))
+
     def weights(self) -> dict[str, Float[Tensor, "B N T S"]]:
-        """What each site saw: its calls one after another, as when a model reads step by step."""
-        return {name: torch.cat(calls, dim=2) for name, calls in self._seen.items()}
+        """Every weight of each site."""
+        return {name: self._dense(name) for name in self}
 
-
-def sites(model: nn.Module) -> dict[str, Site]:
-    """Every attention site of a model by its stable name, such as `decoder.5.cross`."""
-    found = ((name, module) for name, module in model.named_modules() if isinstance(module, Site))
-    return {name.removesuffix("_attention"): module for name, module in found}
+    def _dense(self, name: str) -> Float[Tensor, "B N T S"]:
+        glance = self[name]
+        if glance.weights is None:
+            size = max(glance.keys, glance.lse.shape[2])
+            raise ConfigError(
+                f"the weights of {name} were not kept: {size} positions are more than "
+                f"dense={self.keep.dense}; look with Keep(dense={size}), or use the statistics"
+            )
+        return glance.weights
 
 
 @contextmanager
-def looking(model: nn.Module, *, only: str = "") -> Generator[Trace, None, None]:
-    """Watch the sites whose names end in `only` (all by default) while the block runs."""
-    watched = {name: site for name, site in sites(model).items() if name.endswith(only)}
-    if not watched:
-        raise ConfigError(f"{type(model).__name__} has no attention to look at")
-    trace = Trace()
-    for name, site in watched.items():
-        site.watcher = _recorder(trace, name)
-    try:
+def looking(
+    model: nn.Module, *, keep: Keep | None = None, only: str = ""
+) -> Generator[Trace, None, None]:
+    """Watch the sites whose names end in `only` (all by default) while the block runs.
+
+    `model` is one of ours or any Hugging Face model that can run a fused kernel. `keep` says how
+    much of each look is kept.
+    """
+    trace = Trace(keep or Keep())
+    with watching(model, trace.record, only=only) as axes:
+        trace.axes = axes
         yield trace
-    finally:
-        for site in watched.values():
-            site.watcher = None
-
-
-def _recorder(trace: Trace, name: str) -> Watcher:
-    def record(weights: Float[Tensor, "B N T S"]) -> None:
-        trace.record(name, weights)
-
-    return record

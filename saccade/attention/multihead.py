@@ -3,11 +3,10 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from saccade.attention import masks
-from saccade.attention.attend import fused, weigh
+from saccade.attention.attend import fused
+from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
-from saccade.attention.looking import Site
-from saccade.attention.scores import scaled_dot
+from saccade.attention.site import Site
 from saccade.errors import ConfigError
 
 
@@ -29,8 +28,10 @@ class MultiHeadAttention(Site):
         key_width: int | None = None,
         value_width: int | None = None,
         head_width: int | None = None,
+        rows: Axis = TEXT,
+        columns: Axis = TEXT,
     ) -> None:
-        super().__init__()
+        super().__init__(rows, columns)
         if head_width is None and width % heads:
             raise ConfigError(f"width={width} does not divide into heads={heads}")
         self.heads = heads
@@ -74,10 +75,7 @@ class MultiHeadAttention(Site):
     ) -> Float[Tensor, "B T Dq"]:
         """Attend to keys and values that are already there."""
         q = self._split(self.to_q(x))
-        if self.watcher is not None:
-            past = masks.causal(q.shape[2], k.shape[2], device=q.device) if causal else None
-            self.watcher(weigh(scaled_dot(q, k), mask=masks.both(mask, past)))
-        heads = fused(q, k, v, mask=mask, causal=causal)  # (B, N, T, K)
+        heads = fused(q, k, v, mask=mask, causal=causal, watcher=self.watcher)  # (B, N, T, K)
         return self.to_output(heads.transpose(1, 2).flatten(2))  # (B, T, D)
 
     def _split(self, x: Float[Tensor, "B T inner"]) -> Float[Tensor, "B N T K"]:

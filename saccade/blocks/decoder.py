@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from saccade.attention.axes import SOURCE, TARGET
 from saccade.attention.cache import KeyValues
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.mlp import FeedForward
@@ -43,8 +44,8 @@ class DecoderLayer(nn.Module):
         norm: NormKind = "layer",
     ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(width, heads=heads)
-        self.cross_attention = MultiHeadAttention(width, heads=heads)
+        self.self_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=TARGET)
+        self.cross_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=SOURCE)
         self.mlp = FeedForward(width, hidden=hidden, dropout=dropout)
         self.around_self = RESIDUALS[residual](width, dropout=dropout, norm=norm)
         self.around_cross = RESIDUALS[residual](width, dropout=dropout, norm=norm)

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.mlp import FeedForward
@@ -30,9 +31,10 @@ class EncoderLayer(nn.Module):
         residual: ResidualKind = "post",
         norm: NormKind = "layer",
         activation: Callable[[Tensor], Tensor] = F.relu,
+        axis: Axis = TEXT,
     ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(width, heads=heads)
+        self.self_attention = MultiHeadAttention(width, heads=heads, rows=axis, columns=axis)
         self.mlp = FeedForward(width, hidden=hidden, dropout=dropout, activation=activation)
         self.around_attention = RESIDUALS[residual](width, dropout=dropout, norm=norm)
         self.around_mlp = RESIDUALS[residual](width, dropout=dropout, norm=norm)

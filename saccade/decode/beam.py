@@ -15,7 +15,8 @@ from torch import Tensor
 
 from saccade.attention.looking import Trace
 from saccade.data.vocabulary import END, PAD
-from saccade.decode.protocol import Decodable, Hypothesis, S
+from saccade.decode.looks import Looks
+from saccade.decode.protocol import Candidate, Decodable, Hypothesis, OnStep, S
 from saccade.errors import ConfigError
 
 
@@ -45,14 +46,14 @@ class _Kept:
     log_p: Float[Tensor, "B k"]
     tokens: Int[Tensor, "B k T"]
     ended: Bool[Tensor, "B k"]
-    attention: dict[str, Float[Tensor, "B k N T S"]]
+    trail: Int[Tensor, "B k T"]  # which row of the batch each word came from
 
     @classmethod
     def none(cls, first: Int[Tensor, " B"], size: int, longest: int) -> "_Kept":
         shape = len(first), size
         empty = torch.full(shape, -torch.inf, device=first.device)
         tokens = first.new_full((*shape, longest), PAD)
-        return cls(empty, empty.clone(), tokens, empty == 0, {})
+        return cls(empty, empty.clone(), tokens, empty == 0, torch.zeros_like(tokens))
 
     def choose(self, index: Int[Tensor, "B k2"]) -> "_Kept":
         """Some of the hypotheses of each sentence."""
@@ -65,33 +66,18 @@ class _Kept:
 
     def merge(self, other: "_Kept") -> "_Kept":
         """The best of both, as many as there were here; those that ended go before the rest."""
-        ours = self.attention or {site: torch.zeros_like(w) for site, w in other.attention.items()}
-        attention = {site: torch.cat([w, other.attention[site]], 1) for site, w in ours.items()}
-        scores, log_p, tokens, ended = (
-            torch.cat(pair, dim=1) for pair in zip(self._tensors(), other._tensors())
-        )
-        both = _Kept(scores, log_p, tokens, ended, attention)
+        both = _Kept(*(torch.cat(pair, dim=1) for pair in zip(self._tensors(), other._tensors())))
         rank = both.scores - 1e9 * ~both.ended
         return both.choose(
             rank.argsort(dim=1, descending=True, stable=True)[:, : len(self.scores[0])]
         )
 
-    def look(self, t: int, seen: dict[str, Float[Tensor, "B k N S"]]) -> None:
-        """Note where each hypothesis looked for its word number `t`."""
-        for site, weights in seen.items():
-            if site not in self.attention:
-                *shape, size = weights.shape
-                self.attention[site] = weights.new_zeros(*shape, self.tokens.shape[2], size)
-            self.attention[site][:, :, :, t] = weights
-
-    def _tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.scores, self.log_p, self.tokens, self.ended
+    def _tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        return self.scores, self.log_p, self.tokens, self.ended, self.trail
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "_Kept":
         """The same change to every tensor."""
-        attention = {site: change(weights) for site, weights in self.attention.items()}
-        scores, log_p, tokens, ended = (change(x) for x in self._tensors())
-        return _Kept(scores, log_p, tokens, ended, attention)
+        return _Kept(*(change(x) for x in self._tensors()))
 
 
 @torch.inference_mode()
@@ -103,10 +89,11 @@ def search(
     limits: Int[Tensor, " B"],
     beam: Beam,
     trace: Trace | None = None,
+    on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
     """The `beam.size` best sequences of each row, best first; finished rows leave the batch.
 
-    A trace must watch only sites whose memory does not grow, such as cross-attention.
+    A row that is given up has no hypotheses.
     """
     size, limits = beam.size, limits.to(first.device)
     live = _Kept.none(first, size, int(limits.max()))
@@ -115,28 +102,27 @@ def search(
     state = state.select(torch.arange(len(first), device=first.device).repeat_interleave(size))
     sentences, last = torch.arange(len(first), device=first.device), first.repeat_interleave(size)
     found: list[list[Hypothesis]] = [[] for _ in range(len(first))]
+    looks = Looks(trace)
     for t in range(int(limits.max())):
         logits, state = model.step(last, state)
-        if trace is not None:
-            live.look(t, _newest_rows(trace, size))
+        looks.take()
         grown, parents = _grow(live, logits, t, size)
         live, parents, ended = _part(grown, parents, beam, t)
         done = done.merge(ended)
         at_limit = limits[sentences] == t + 1
-        cut = replace(live, scores=live.log_p / beam.penalty(t + 1))
-        cut.scores[~at_limit] = -torch.inf
-        done = done.merge(cut)
+        scores = (live.log_p / beam.penalty(t + 1)).masked_fill(~at_limit[:, None], -torch.inf)
+        done = done.merge(replace(live, scores=scores))
         over = at_limit | (done.scores[:, -1] >= live.log_p[:, 0] / beam.penalty(t + 1))
-        if over.any():
-            for sentence in over.nonzero()[:, 0].tolist():
-                found[int(sentences[sentence])] = _hypotheses(done, sentence, t + 1)
-            keep = (~over).nonzero()[:, 0]
-            if len(keep) == 0:
-                break
+        for sentence in over.nonzero()[:, 0].tolist():
+            found[int(sentences[sentence])] = _hypotheses(done, sentence, t + 1, looks)
+        if on_step is not None:
+            over |= _unwanted(on_step, sentences, live, parents, ended, t)
+        keep = (~over).nonzero()[:, 0]
+        if len(keep) == 0:
+            break
+        if len(keep) < len(sentences):
             sentences, live, done = sentences[keep], live.select(keep), done.select(keep)
-            parents = parents[keep] + keep[:, None] * size
-        else:
-            parents = parents + torch.arange(len(parents), device=parents.device)[:, None] * size
+        parents = parents[keep] + keep[:, None] * size
         last, state = live.tokens[:, :, t].flatten(), state.select(parents.flatten())
     return found
 
@@ -152,6 +138,8 @@ def _grow(
     parents = index // vocabulary
     grown = replace(live.choose(parents), log_p=best)
     grown.tokens[:, :, t] = index % vocabulary
+    sentences = torch.arange(len(parents), device=parents.device)[:, None]
+    grown.trail[:, :, t] = sentences * size + parents
     return grown, parents
 
 
@@ -169,12 +157,30 @@ def _part(
     return live, parents.gather(1, order), ended
 
 
-def _newest_rows(trace: Trace, size: int) -> dict[str, Float[Tensor, "B k N S"]]:
-    seen = {site: calls[-1][:, :, -1] for site, calls in trace.take().items()}
-    return {site: weights.unflatten(0, (-1, size)) for site, weights in seen.items()}
+def _unwanted(
+    on_step: OnStep,
+    sentences: Int[Tensor, " B"],
+    live: _Kept,
+    parents: Int[Tensor, "B k"],
+    ended: _Kept,
+    t: int,
+) -> Bool[Tensor, " B"]:
+    """Tell what is kept of each sentence, and hear whose are to be given up."""
+    step: dict[int, list[Candidate]] = {}
+    for i, sentence in enumerate(sentences.tolist()):
+        going = zip(live.tokens[i, :, t].tolist(), parents[i].tolist(), live.log_p[i].tolist())
+        over = zip(
+            ended.tokens[i, :, t].tolist(),
+            (ended.trail[i, :, t] - i * live.tokens.shape[1]).tolist(),
+            ended.log_p[i].tolist(),
+        )
+        step[sentence] = [Candidate(*one, False) for one in going if one[2] > -torch.inf]
+        step[sentence] += [Candidate(*one, True) for one in over if one[0] == END]
+    given_up = torch.tensor(list(on_step(step)), dtype=sentences.dtype, device=sentences.device)
+    return torch.isin(sentences, given_up)
 
 
-def _hypotheses(done: _Kept, sentence: int, limit: int) -> list[Hypothesis]:
+def _hypotheses(done: _Kept, sentence: int, limit: int, looks: Looks) -> list[Hypothesis]:
     made: list[Hypothesis] = []
     for k, score in enumerate(done.scores[sentence].tolist()):
         if score == -torch.inf:
@@ -182,8 +188,7 @@ def _hypotheses(done: _Kept, sentence: int, limit: int) -> list[Hypothesis]:
         ended = bool(done.ended[sentence, k])
         row = done.tokens[sentence, k].tolist()
         words = row[: row.index(END)] if ended else row[:limit]
-        length = len(words) + ended
-        attention = {site: w[sentence, k, :, :length].cpu() for site, w in done.attention.items()}
+        trail = done.trail[sentence, k, : len(words) + ended].tolist()
         log_p = float(done.log_p[sentence, k])
-        made.append(Hypothesis(words, score, log_p, ended, attention))
+        made.append(Hypothesis(words, score, log_p, ended, looks.along(trail)))
     return made

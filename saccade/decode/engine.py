@@ -1,6 +1,7 @@
 """How to decode, in one place: greedy, beam or sampling, from the same few settings."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -9,7 +10,7 @@ from torch import Tensor
 from saccade.attention.looking import Trace
 from saccade.decode.beam import Beam, search
 from saccade.decode.greedy import best, extend
-from saccade.decode.protocol import Decodable, Hypothesis, S
+from saccade.decode.protocol import Decodable, Hypothesis, OnStep, S
 from saccade.decode.sample import Sampler
 from saccade.errors import ConfigError
 
@@ -69,16 +70,18 @@ def decode(
     how: Decoding,
     sampler: Sampler | None = None,
     trace: Trace | None = None,
+    on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of every row, best first."""
+    watch: dict[str, Any] = {"trace": trace, "on_step": on_step}
     beam = Beam(size=how.beam, length_penalty=how.length_penalty)
     if how.sample:
         chosen = sampler or how.sampler(first.device)
-        found = extend(model, state, first, limits=limits, choose=chosen, trace=trace)
+        found = extend(model, state, first, limits=limits, choose=chosen, **watch)
     elif how.beam == 1:
-        found = extend(model, state, first, limits=limits, choose=best, trace=trace)
+        found = extend(model, state, first, limits=limits, choose=best, **watch)
     else:
-        many = search(model, state, first, limits=limits, beam=beam, trace=trace)
+        many = search(model, state, first, limits=limits, beam=beam, **watch)
         return [hypotheses[: how.n_best] for hypotheses in many]
     return [[replace(one, score=one.log_probability / beam.penalty(_words(one)))] for one in found]
 

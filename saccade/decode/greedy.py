@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.attention.looking import Trace
 from saccade.data.vocabulary import END, PAD
-from saccade.decode.protocol import Decodable, Hypothesis, S
+from saccade.decode.looks import Looks
+from saccade.decode.protocol import Candidate, Decodable, Hypothesis, OnStep, S
 
 Choose = Callable[[Float[Tensor, "R V"]], Int[Tensor, " R"]]
 
@@ -27,67 +28,45 @@ def extend(
     limits: Int[Tensor, " B"],
     choose: Choose = best,
     trace: Trace | None = None,
+    on_step: OnStep | None = None,
 ) -> list[Hypothesis]:
     """Decode until each row has ended or reached its limit; finished rows leave the batch."""
     rows = torch.arange(len(first), device=first.device)  # which input each live row belongs to
     tokens = first.new_full((len(first), int(limits.max())), PAD)
+    trails = torch.zeros_like(tokens)
     totals = torch.zeros(len(first), device=first.device)
     ended = torch.zeros(len(first), dtype=torch.bool, device=first.device)
-    looks = _Looks(trace)
+    lengths = torch.zeros_like(first)  # in words, the end included
+    looks = Looks(trace)
     limits, last = limits.to(first.device), first
     for t in range(tokens.shape[1]):
         logits, state = model.step(last, state)
+        looks.take()
         last = choose(logits)
-        log_p = logits.float().log_softmax(dim=-1).gather(1, last[:, None])[:, 0]
+        totals[rows] += logits.float().log_softmax(dim=-1).gather(1, last[:, None])[:, 0]
         tokens[rows, t] = last
-        totals[rows] += log_p
-        looks.take(rows)
+        trails[rows, t] = torch.arange(len(rows), device=rows.device)
+        lengths[rows] = t + 1
         ended[rows] = last == END
         alive = (last != END) & (limits[rows] > t + 1)
+        if on_step is not None:
+            alive &= ~_unwanted(on_step, rows, last, totals)
         if not alive.all():
             keep = alive.nonzero()[:, 0]
             if len(keep) == 0:
                 break
             rows, last, state = rows[keep], last[keep], state.select(keep)
-    said = [row[:limit] for row, limit in zip(tokens.tolist(), limits.tolist())]
+    found = zip(tokens.tolist(), trails.tolist(), lengths.tolist(), totals.tolist(), ended.tolist())
     return [
-        _hypothesis(row, total, end, looks.of(i))
-        for i, (row, total, end) in enumerate(zip(said, totals.tolist(), ended.tolist()))
+        Hypothesis(row[: size - end], total, total, end, looks.along(trail[:size]))
+        for row, trail, size, total, end in found
     ]
 
 
-def _hypothesis(
-    row: list[int], total: float, ended: bool, attention: dict[str, Tensor]
-) -> Hypothesis:
-    words = row[: row.index(END)] if ended else row
-    return Hypothesis(words, total, total, ended, attention)
-
-
-class _Looks:
-    """Attention of every step, with the rows that took it."""
-
-    def __init__(self, trace: Trace | None) -> None:
-        self._trace = trace
-        self._steps: list[tuple[list[int], dict[str, Float[Tensor, "R N S"]]]] = []
-
-    def take(self, rows: Int[Tensor, " R"]) -> None:
-        if self._trace is not None:
-            seen = {site: calls[-1][:, :, -1] for site, calls in self._trace.take().items()}
-            self._steps.append((rows.tolist(), {site: w.cpu() for site, w in seen.items()}))
-
-    def of(self, row: int) -> dict[str, Float[Tensor, "N T S"]]:
-        mine = [
-            {site: weights[rows.index(row)] for site, weights in seen.items()}
-            for rows, seen in self._steps
-            if row in rows
-        ]
-        return {
-            site: stack_rows([step[site] for step in mine]) for site in (mine[0] if mine else {})
-        }
-
-
-def stack_rows(rows: list[Float[Tensor, "N _"]]) -> Float[Tensor, "N T S"]:
-    """One row of attention per word; a self-attention row is shorter the earlier it was taken."""
-    widest = max(row.shape[-1] for row in rows)
-    padded = [torch.nn.functional.pad(row, (0, widest - row.shape[-1])) for row in rows]
-    return torch.stack(padded, dim=1)
+def _unwanted(
+    on_step: OnStep, rows: Int[Tensor, " R"], last: Int[Tensor, " R"], totals: Float[Tensor, " B"]
+) -> Bool[Tensor, " R"]:
+    """Tell what was chosen, and hear whose rows are to be given up."""
+    words = zip(rows.tolist(), last.tolist(), totals[rows].tolist())
+    given_up = on_step({row: [Candidate(word, 0, p, word == END)] for row, word, p in words})
+    return torch.isin(rows, torch.tensor(list(given_up), dtype=rows.dtype, device=rows.device))

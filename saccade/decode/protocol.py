@@ -1,10 +1,13 @@
 """What a model must offer to be decoded, and what decoding gives back."""
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from saccade.attention.glance import Glance
 
 
 @runtime_checkable
@@ -40,4 +43,18 @@ class Hypothesis:
     score: float
     log_probability: float
     finished: bool
-    attention: dict[str, Float[Tensor, "N T S"]] = field(default_factory=dict)
+    attention: dict[str, Glance] = field(default_factory=dict)
+
+
+class Candidate(NamedTuple):
+    """A hypothesis after one more word; `parent` is its place among the step before's."""
+
+    token: int
+    parent: int
+    log_probability: float
+    ended: bool
+
+
+# After each step: the candidates of every live row, those that go on first. Gives back the rows
+# that nobody waits for any more; they are given up.
+OnStep = Callable[[dict[int, list[Candidate]]], Collection[int]]

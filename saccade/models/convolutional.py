@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import masks
-from saccade.attention.attend import fused, weigh
-from saccade.attention.looking import Site
-from saccade.attention.scores import dot
+from saccade.attention.attend import fused
+from saccade.attention.axes import SOURCE, TARGET
+from saccade.attention.site import Site
 from saccade.blocks.conv import HALF, GatedConv, pad_around
 from saccade.blocks.positions import LearnedPositions
 from saccade.config import ModelConfig, check_fraction, check_positive
@@ -64,7 +64,7 @@ class ConvAttention(Site):
     """
 
     def __init__(self, width: int) -> None:
-        super().__init__()
+        super().__init__(TARGET, SOURCE)
         self.to_query = nn.Linear(width, width)
         self.to_output = nn.Linear(width, width)
 
@@ -72,12 +72,15 @@ class ConvAttention(Site):
         self, z: Float[Tensor, "R T D"], y: Float[Tensor, "R T D"], state: ConvState
     ) -> Float[Tensor, "R T D"]:
         q = (self.to_query(z) + y) * HALF
-        if self.watcher is not None:
-            self.watcher(weigh(dot(q, state.keys), mask=state.mask)[:, None])
-        # The fused kernel divides by √D, which the paper does not.
-        q = q[:, None] * q.shape[-1] ** 0.5
-        mask = None if state.mask is None else state.mask[:, None]
-        return self.to_output(fused(q, state.keys[:, None], state.values[:, None], mask=mask)[:, 0])
+        read = fused(
+            q[:, None],
+            state.keys[:, None],
+            state.values[:, None],
+            mask=None if state.mask is None else state.mask[:, None],
+            scale=1.0,  # a plain dot product, as published
+            watcher=self.watcher,
+        )
+        return self.to_output(read[:, 0])
 
 
 class ConvDecoderLayer(nn.Module):

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from saccade.attention import masks
 from saccade.attention.attend import weigh
-from saccade.attention.looking import Site
+from saccade.attention.axes import SOURCE, TARGET
 from saccade.attention.scores import Additive, Multiplicative, dot, scaled_dot
+from saccade.attention.site import Site
 from saccade.blocks.rnn import CellKind, Rnn, RnnState, SourceReader
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
@@ -80,7 +81,7 @@ class Reader(Site):
     """
 
     def __init__(self, config: RnnAttentionConfig) -> None:
-        super().__init__()
+        super().__init__(TARGET, SOURCE)
         width = config.width
         self.query, self.key = _projection(config.keys, width), _projection(config.keys, width)
         self.value = _projection(config.values, width)

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import masks
+from saccade.attention.axes import SOURCE
 from saccade.attention.cache import KeyValues
 from saccade.blocks.decoder import DecoderLayer, LayerMemory
 from saccade.blocks.encoder import EncoderLayer
@@ -68,7 +69,9 @@ class Transformer(nn.Module):
         encoding = make_positions(config.positions, longest=config.longest, width=config.width)
         self.positions = None if encoding is None else Added(encoding)
         self.dropout = nn.Dropout(config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(**self._sizes()) for _ in range(config.depth))
+        self.encoder = nn.ModuleList(
+            EncoderLayer(**self._sizes(), axis=SOURCE) for _ in range(config.depth)
+        )
         self.decoder = nn.ModuleList(DecoderLayer(**self._sizes()) for _ in range(config.depth))
         # Pre-norm never normalises the sum of its residuals, so the stack ends with a norm.
         last = nn.LayerNorm if config.residual == "pre" else nn.Identity

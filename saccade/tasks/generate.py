@@ -4,27 +4,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
-from saccade.attention.looking import looking, sites
 from saccade.data.batches import pad
 from saccade.data.vocabulary import END, START, Vocabulary
 from saccade.decode.engine import Decoding, decode
-from saccade.decode.protocol import Hypothesis
-from saccade.errors import ConfigError, DataError
+from saccade.decode.protocol import Hypothesis, OnStep
+from saccade.errors import DataError
 from saccade.tasks.language import LanguageSettings
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A prompt and what the model wrote after it; `text` is both."""
+    """A prompt and what the model wrote after it; `text` and `tokens` are both."""
 
     prompt: str
     text: str
     score: float
     log_probability: float
     finished: bool
+    tokens: list[int]
 
 
 class Writer:
@@ -37,9 +36,18 @@ class Writer:
         self.device = next(model.parameters()).device
 
     def write(
-        self, prompt: str, how: Decoding, *, count: int = 1, most_tokens: int = 100
+        self,
+        prompt: str,
+        how: Decoding,
+        *,
+        count: int = 1,
+        most_tokens: int = 100,
+        on_step: OnStep | None = None,
     ) -> list[Generated]:
-        """Continue a prompt `count` times; an empty prompt starts a text."""
+        """Continue a prompt `count` times; an empty prompt starts a text.
+
+        `on_step` hears of every step and may give texts up: they end there; a beam's are gone.
+        """
         tokens = self.begin(prompt)
         model: Any = self.model
         room = most_tokens
@@ -56,8 +64,8 @@ class Writer:
                 _, state = model.read(prompts, state)
         first = torch.full((count,), tokens[-1], device=self.device)
         limits = torch.full((count,), room)
-        found = decode(model, state, first, limits=limits, how=how)
-        return [self._generated(prompt, tokens, hypotheses[0]) for hypotheses in found]
+        found = decode(model, state, first, limits=limits, how=how, on_step=on_step)
+        return [self._generated(prompt, tokens, found_one[0]) for found_one in found if found_one]
 
     def begin(self, prompt: str) -> list[int]:
         """The tokens to go on from; lines begin with START, a stream as after an END."""
@@ -67,22 +75,16 @@ class Writer:
             return tokens
         return [opening, *tokens]
 
-    @torch.inference_mode()
-    def look(self, text: str) -> tuple[list[str], dict[str, Float[Tensor, "N T T"]]]:
-        """Where each word of a text looked, per site."""
-        if not sites(self.model):
-            raise ConfigError(f"{type(self.model).__name__} has no attention to look at")
-        tokens = self.begin(text)
-        with looking(self.model) as trace:
-            self.model(torch.tensor([tokens], device=self.device))
-            seen = {site: weights[0].cpu() for site, weights in trace.weights().items()}
-        return self.vocabulary.pieces(tokens), seen
-
     def _generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
         opening = 1 if self.settings.unit == "lines" or tokens[0] == END else 0
         text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
         return Generated(
-            prompt, text, hypothesis.score, hypothesis.log_probability, hypothesis.finished
+            prompt,
+            text,
+            hypothesis.score,
+            hypothesis.log_probability,
+            hypothesis.finished,
+            [*tokens, *hypothesis.tokens],
         )
 
     def without_feedback(self, count: int, *, seed: int) -> list[str]:

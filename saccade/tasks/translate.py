@@ -9,12 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.looking import looking, sites
+from saccade.attention.glance import Glance, Keep
+from saccade.attention.looking import looking
+from saccade.attention.watching import sites
 from saccade.data.batches import pad
 from saccade.data.vocabulary import PAD, START, Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
-from saccade.decode.protocol import Hypothesis
+from saccade.decode.protocol import Candidate, Hypothesis, OnStep
 from saccade.errors import DataError
 from saccade.metrics.alignment import merge_pieces
 from saccade.tasks.translation import collate, encode_source
@@ -31,7 +33,7 @@ class Translated:
     score: float
     log_probability: float
     finished: bool
-    attention: dict[str, Float[Tensor, "N T S"]]
+    attention: dict[str, Glance]
     tokens: list[int]
     others: tuple["Translated", ...] = ()
 
@@ -49,17 +51,25 @@ class Translator:
         return any(name.endswith("cross") for name in sites(self.model))
 
     def translate(
-        self, texts: list[str], how: Decoding, *, look: bool = False
+        self,
+        texts: list[str],
+        how: Decoding,
+        *,
+        look: bool = False,
+        on_step: OnStep | None = None,
     ) -> Iterator[tuple[int, Translated]]:
         """Translations with the number of their text, batch by batch as they are ready.
 
         Batches hold texts of similar length; what a text becomes does not depend on its batch.
+        `on_step` hears of every step and may give texts up, which then have no translation.
         """
         sources = [encode_source(self.vocabulary, self._checked(text)) for text in texts]
         for rows in _batches([len(source) for source in sources], BATCH_TOKENS // how.beam):
-            found = self._decode([sources[row] for row in rows], how, look=look)
+            tell = None if on_step is None else _renumbered(on_step, rows)
+            found = self._decode([sources[row] for row in rows], how, look=look, on_step=tell)
             for row, hypotheses in zip(rows, found):
-                yield row, self._translated(texts[row], sources[row], hypotheses)
+                if hypotheses:
+                    yield row, self._translated(texts[row], sources[row], hypotheses)
 
     @torch.inference_mode()
     def align(
@@ -71,7 +81,8 @@ class Translator:
         for rows in _batches(sizes, BATCH_TOKENS):
             batch = collate([encoded[row][0] for row in rows], [encoded[row][1] for row in rows])
             batch = batch.to(self.device)
-            with looking(self.model, only="cross") as trace:
+            keep = Keep(map_side=0, top=0, dense=max(batch.source.shape[1], batch.target.shape[1]))
+            with looking(self.model, keep=keep, only="cross") as trace:
                 self.model(batch.source, batch.lengths, batch.target)
                 seen = {site: w.mean(dim=1).cpu() for site, w in trace.weights().items()}
             for i, row in enumerate(rows):
@@ -86,10 +97,16 @@ class Translator:
 
     def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:
         """Attention between words, averaged over the layers and heads that look at the source."""
-        weights = torch.stack([w.mean(dim=0) for w in one.attention.values()]).mean(dim=0)
+        weights = torch.stack([w.mean(dim=0) for w in self.weights(one).values()]).mean(dim=0)
         return self._between_words(
             weights, one.source, one.text, self.vocabulary.spans_of(one.tokens)
         )
+
+    @staticmethod
+    def weights(one: Translated) -> dict[str, Float[Tensor, "N T S"]]:
+        """Every weight between the source's tokens and the target's, by site."""
+        kept = {site: glance.weights for site, glance in one.attention.items()}
+        return {site: weights[0] for site, weights in kept.items() if weights is not None}
 
     def _between_words(
         self, weights: Tensor, source: str, target: str, target_pieces: list[tuple[int, int]]
@@ -103,7 +120,7 @@ class Translator:
         )
 
     def _decode(
-        self, sources: list[Tensor], how: Decoding, *, look: bool
+        self, sources: list[Tensor], how: Decoding, *, look: bool, on_step: OnStep | None = None
     ) -> list[list[Hypothesis]]:
         model: Any = self.model
         lengths = torch.tensor([len(source) for source in sources])
@@ -114,8 +131,10 @@ class Translator:
             limits = limits.clamp(max=longest)
         with torch.inference_mode():
             state = model.start(pad(sources, value=PAD).to(self.device), lengths)
-        with looking(model, only="cross") if look else nullcontext() as trace:
-            return decode(model, state, first, limits=limits, how=how, trace=trace)
+        longest = int(max(lengths.max(), limits.max()))
+        keep = Keep(map_side=0, dense=longest)
+        with looking(model, keep=keep, only="cross") if look else nullcontext() as trace:
+            return decode(model, state, first, limits=limits, how=how, trace=trace, on_step=on_step)
 
     def _translated(self, text: str, source: Tensor, hypotheses: list[Hypothesis]) -> Translated:
         first, *others = (self._one(text, source, hypothesis) for hypothesis in hypotheses)
@@ -129,7 +148,7 @@ class Translator:
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             finished=hypothesis.finished,
-            attention={site: w[:, :, :size] for site, w in hypothesis.attention.items()},
+            attention={s: glance.narrowed(size) for s, glance in hypothesis.attention.items()},
             tokens=hypothesis.tokens,
         )
 
@@ -141,6 +160,16 @@ class Translator:
         except UnicodeEncodeError as error:
             raise DataError(f"{text!r} is not Unicode text: {error.reason}") from error
         return text
+
+
+def _renumbered(on_step: OnStep, rows: list[int]) -> OnStep:
+    """Speak of texts, where the search speaks of rows of its batch."""
+
+    def tell(step: dict[int, list[Candidate]]) -> list[int]:
+        given_up = on_step({rows[i]: candidates for i, candidates in step.items()})
+        return [i for i, row in enumerate(rows) if row in given_up]
+
+    return tell
 
 
 def _batches(sizes: list[int], budget: int) -> Iterator[list[int]]:

@@ -48,10 +48,10 @@ def test_words_looked_at_are_made_of_the_pieces_that_were_written(translator: Pa
     model = load_translator(translator)
     prediction = model.predict("The dog eats an apple.", look=True)
     translated = prediction._translated
-    spans = model.translator.vocabulary.spans_of(translated.tokens)
+    spans = model.tool.vocabulary.spans_of(translated.tokens)
     assert "".join(translated.text[start:end] for start, end in spans) == translated.text
-    (pieces,) = translated.attention.values()  # (N, T, S): a row for each token and one for the end
-    assert pieces.shape[1] == len(translated.tokens) + translated.finished
+    (pieces,) = translated.attention.values()  # a row for each token and one for the end
+    assert pieces.entropy.shape[2] == len(translated.tokens) + translated.finished
     assert prediction.look().weights.sum(dim=1).max() <= 1 + 1e-6
 
 

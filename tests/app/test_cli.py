@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.app.cli import main
+from saccade.app.cli import COMMANDS, main
 
 
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -21,7 +21,7 @@ Patch = pytest.MonkeyPatch
 
 
 def test_every_command_teaches_with_help(monkeypatch: Patch, capsys: Capture) -> None:
-    for command in ("train", "eval", "predict", "look", "demo", "list", "describe"):
+    for command in COMMANDS:
         assert run([command, "--help"], monkeypatch) == 0
         assert len(capsys.readouterr().out) > 200, command
 
@@ -155,6 +155,39 @@ def test_look_prints_the_alignment_and_writes_the_picture(
     assert "← " in captured.out
     assert f"wrote {picture}" in captured.err
     assert picture.read_text().startswith("<svg")
+
+
+def test_look_writes_a_page_and_compares_two_runs(
+    translator: Path, monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    page, both = tmp_path / "look.html", tmp_path / "both.html"
+    arguments = ["look", str(translator), "The dog eats.", "--beam", "2", "-o"]
+    assert run([*arguments, str(page)], monkeypatch) == 0
+    assert "← " in capsys.readouterr().out
+    assert run([*arguments, str(both), "--compare", str(translator)], monkeypatch) == 0
+    assert f"wrote {both}" in capsys.readouterr().err
+    for path in (page, both):
+        assert path.read_text().startswith("<!doctype html>")
+    assert both.read_text().count('"run"') == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--compare", "{run}"], "--compare is shown on a page; name it with --out x.html"),
+        (["--zoom", "decoder"], "--zoom decoder: name a site and a head, as decoder.3.self:7"),
+        (["-o", "x.gif"], "x.gif: a look is saved as .html, .svg, .png, .json, not .gif"),
+        (["--budget", "1"], "budget=1 must be at least 100000 bytes"),
+    ],
+)
+def test_a_mistake_in_looking_gives_one_line(
+    options: list[str], message: str, translator: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    options = [option.format(run=translator) for option in options]
+    assert run(["look", str(translator), "The dog eats.", *options], monkeypatch) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
 
 
 def test_bad_data_stop_training_with_their_lines(

@@ -18,11 +18,13 @@ LOOK = Look(
     columns=["the", "Economic", "Area", "<b>&\x00"],
     weights=torch.tensor([[0.9, 0.05, 0.05, 0.0], [0.0, 0.2, 0.8, 0.0], [0.0, 1.0, 0.0, 0.0]]),
     title="a <title> & more",
+    caption="la zone économique",
+    document=dict,
 )
 
 
 def test_svg_is_sound_xml_with_every_word_and_a_cell_for_each_pair() -> None:
-    root = ET.fromstring(LOOK._repr_svg_())
+    root = ET.fromstring(LOOK._repr_mimebundle_()["image/svg+xml"])
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"la", "zone", "économique", "the", "Economic", "Area", "<b>&·"} <= set(texts)
     cells = [r for r in root.iter("{http://www.w3.org/2000/svg}rect") if len(r)]
@@ -62,7 +64,9 @@ def test_shades_get_darker_and_stay_readable() -> None:
 
 
 def test_other_endings_and_folders_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"x\.gif: a look is saved as \.svg, \.png, \.json"):
+    with pytest.raises(
+        ConfigError, match=r"x\.gif: a look is saved as \.html, \.svg, \.png, \.json"
+    ):
         LOOK.save(tmp_path / "x.gif")
     with pytest.raises(WriteError, match="cannot write"):
         LOOK.save(tmp_path / "missing" / "x.png")

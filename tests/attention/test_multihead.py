@@ -6,11 +6,14 @@ from torch import Tensor, nn
 
 from saccade.attention import masks
 from saccade.attention.attend import attend
+from saccade.attention.axes import SOURCE, TARGET, TEXT
 from saccade.attention.cache import KeyValues
+from saccade.attention.glance import Keep
 from saccade.attention.ladder import SelfAttention
 from saccade.attention.looking import looking
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.errors import ConfigError
+from tests.attention.kernels import errors, numbers, of_glance, statistics
 
 MASKS = {
     "none": None,
@@ -131,6 +134,32 @@ def test_looking_records_the_weights_of_attend(mask: Tensor | None, causal: bool
     q, k = (part(x).unflatten(-1, (2, 4)).transpose(1, 2) for part in (mha.to_q, mha.to_k))
     seen = masks.both(mask, masks.causal(5, 5) if causal else None)
     torch.testing.assert_close(trace.weights()[""], attend(q, k, k, mask=seen).weights)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_long_looks_find_the_statistics_of_the_weights_of_attend(
+    dtype: torch.dtype, causal: bool
+) -> None:
+    mha, x = fresh().to(dtype), 3 * randn(2, 300, 8, seed=1).to(dtype)
+    mask = masks.padding(torch.tensor([300, 190]), 300)
+    with looking(mha) as trace:
+        mha(x, x, mask=mask, causal=causal)
+    q, k = (part(x).unflatten(-1, (2, 4)).transpose(1, 2) for part in (mha.to_q, mha.to_k))
+    seen = masks.both(mask, masks.causal(300, 300) if causal else None)
+    weights = attend(q.double(), k.double(), k.double(), mask=seen).weights
+    gaps = errors(of_glance(trace[""]), statistics(numbers(weights), Keep()))
+    received = gaps.pop("received")  # a sum over 300 queries
+    assert max(gaps.values()) <= (1e-12 if dtype == torch.float64 else 1e-5)
+    assert received <= (1e-11 if dtype == torch.float64 else 1e-4)
+    assert trace[""].weights is None
+
+
+def test_by_itself_it_is_text_that_looks_at_text_unless_told_otherwise() -> None:
+    with looking(MultiHeadAttention(8, heads=2)) as trace:
+        assert trace.axes == {"": (TEXT, TEXT)}
+    with looking(MultiHeadAttention(8, heads=2, rows=TARGET, columns=SOURCE)) as trace:
+        assert trace.axes == {"": (TARGET, SOURCE)}
 
 
 def test_looking_under_both_masks_stays_on_the_device_of_its_input() -> None:

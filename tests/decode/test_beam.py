@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 import torch
 
+from saccade.attention.glance import Glance
 from saccade.attention.looking import looking
 from saccade.config import ModelConfig
 from saccade.data.vocabulary import END, START
 from saccade.decode.beam import Beam, search
 from saccade.decode.greedy import extend
-from saccade.decode.protocol import Hypothesis
+from saccade.decode.protocol import Candidate, Hypothesis
 from saccade.errors import ConfigError
 from saccade.models import Seq2SeqConfig
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TRANSLATORS, begin, build, features
 
+from .looks import same_look
 from .toy import Toy
 
 LIMITS = torch.tensor([7, 3, 5])
@@ -146,21 +148,62 @@ def test_log_probability_is_that_of_the_words_and_the_score_that_of_the_paper() 
 def test_attention_of_every_hypothesis_is_that_of_a_forced_pass(config: ModelConfig) -> None:
     model = build(config)
     state = begin(model)
-    with looking(model, only="cross") as trace:
+    with looking(model) as trace:
         many = search(model, state, FIRST, limits=LIMITS, beam=Beam(size=3), trace=trace)
     for row, one in ((row, one) for row, found in enumerate(many) for one in found):
         words = torch.tensor([[START, *one.tokens]])[:, : len(one.tokens) + one.finished]
-        for name, weights in forced(model, words, row).items():
-            seen = one.attention[name]
-            assert seen.shape[1] == words.shape[1]
-            torch.testing.assert_close(seen, weights, atol=1e-12, rtol=0)
+        expected = forced(model, words, row)
+        assert set(one.attention) == set(expected)
+        for name, glance in expected.items():
+            same_look(one.attention[name], glance)
 
 
-def forced(model: Any, words: torch.Tensor, row: int) -> dict[str, torch.Tensor]:
+def forced(model: Any, words: torch.Tensor, row: int) -> dict[str, Glance]:
     """Where the model looks when it is made to say these words."""
-    with looking(model, only="cross") as trace:
+    with looking(model) as trace:
         features(model, words, SOURCE[row : row + 1], LENGTHS[row : row + 1])
-    return {name: weights[0] for name, weights in trace.weights().items()}
+    return {name: trace[name] for name in trace if not name.startswith("encoder")}
+
+
+def test_every_step_tells_the_candidates_with_their_parents() -> None:
+    toy, steps = Toy.draw(3, seed=1), list[dict[int, list[Candidate]]]()
+
+    def tell(step: dict[int, list[Candidate]]) -> list[int]:
+        steps.append(step)
+        return []
+
+    many = search(
+        toy, *toy.start(), limits=torch.tensor([4, 4, 4]), beam=Beam(size=3), on_step=tell
+    )
+    for row, found in enumerate(many):
+        texts: list[list[list[int]]] = [[[]]]
+        ended: dict[tuple[int, ...], float] = {}
+        for step in (step[row] for step in steps if row in step):
+            live = [one for one in step if not one.ended]
+            assert step[: len(live)] == live  # so that a parent is a place among them
+            texts.append([[*texts[-1][one.parent], one.token] for one in live])
+            for one in step[len(live) :]:
+                ended[tuple(texts[-2][one.parent])] = one.log_probability
+        for one in found:
+            if one.finished:
+                assert ended[tuple(one.tokens)] == pytest.approx(one.log_probability)
+
+
+def test_a_sentence_that_nobody_waits_for_leaves_the_batch_and_the_others_stay() -> None:
+    toy, limits = Toy.draw(3, seed=0), torch.tensor([6, 6, 6])
+    toy.scores[..., END] = -50.0
+    whole = search(toy, *toy.start(), limits=limits, beam=Beam(size=4))
+    toy.rows_seen.clear()
+    steps = iter(range(6))
+    many = search(
+        toy,
+        *toy.start(),
+        limits=limits,
+        beam=Beam(size=4),
+        on_step=lambda _: [1] if next(steps) == 2 else [],
+    )
+    assert toy.rows_seen == [12, 12, 12, 8, 8, 8]
+    assert [many[0], many[1], many[2]] == [whole[0], [], whole[2]]
 
 
 def test_hypotheses_are_sorted_best_first_and_finished_ones_before_the_rest() -> None:

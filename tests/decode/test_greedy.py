@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 import torch
 
+from saccade.attention.glance import Keep
 from saccade.attention.looking import looking
 from saccade.config import ModelConfig
 from saccade.data.vocabulary import END, START
 from saccade.decode.greedy import best, extend
+from saccade.decode.protocol import Candidate
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TRANSLATORS, begin, build, features
 
+from .looks import same_look
 from .toy import Toy
 
 LIMITS = torch.tensor([7, 3, 5])
@@ -108,10 +111,47 @@ def test_attention_of_every_word_is_that_of_a_forced_pass_over_the_words() -> No
         words = torch.tensor([[START, *one.tokens]])[:, : len(one.tokens) + one.finished]
         with looking(model) as trace:
             features(model, words, SOURCE[row : row + 1], LENGTHS[row : row + 1])
-        seen = {name: w for name, w in trace.weights().items() if name.startswith("decoder")}
+        seen = {name: trace[name] for name in trace if name.startswith("decoder")}
         assert set(one.attention) == set(seen)
-        for name, weights in seen.items():
-            torch.testing.assert_close(one.attention[name], weights[0], atol=1e-12, rtol=0)
+        for name, glance in seen.items():
+            same_look(one.attention[name], glance)
+
+
+def test_long_looks_keep_their_statistics_and_give_up_their_weights() -> None:
+    model = build(MODELS["transformer post sinusoids"])
+    state = begin(model)
+    with looking(model, keep=Keep(dense=2, map_side=0)) as trace:
+        found = extend(
+            model, state, FIRST, limits=torch.tensor([4, 4, 4])[: len(FIRST)], trace=trace
+        )
+    longest = max(found, key=lambda one: len(one.tokens))
+    assert len(longest.tokens) > 2
+    glance = longest.attention["decoder.0.self"]
+    assert glance.weights is None
+    assert glance.top_weights is not None
+    assert glance.received is not None
+    steps = len(longest.tokens) + longest.finished
+    assert glance.entropy.shape[2] == steps
+    torch.testing.assert_close(
+        glance.received.sum(dim=-1), torch.full_like(glance.received[..., 0], steps)
+    )
+
+
+def test_a_row_that_nobody_waits_for_leaves_the_batch_and_the_others_stay() -> None:
+    toy, limits = Toy.draw(2), torch.tensor([5, 5])
+    toy.scores[..., END] = -50.0
+    whole = extend(toy, *toy.start(), limits=limits)
+    heard: list[dict[int, list[Candidate]]] = []
+
+    def tell(step: dict[int, list[Candidate]]) -> list[int]:
+        heard.append(step)
+        return [0] if len(heard) == 2 else []
+
+    found = extend(toy, *toy.start(), limits=limits, on_step=tell)
+    assert found[1] == whole[1]
+    assert found[0].tokens == whole[0].tokens[:2]
+    assert [step[1][0].token for step in heard] == whole[1].tokens
+    assert [sorted(step) for step in heard] == [[0, 1], [0, 1], [1], [1], [1]]
 
 
 def test_without_a_trace_there_is_no_attention() -> None:

@@ -14,9 +14,11 @@ Train attention models on your own data, use them, and see where they look.
   eval RUN         scores on held-out data
   predict RUN …    translate, or go on writing
   look RUN TEXT    where the model looked for each word
+  serve RUN …      the page and an HTTP interface, on this machine
   demo             all of it on the built-in corpus, in minutes
   list             every recipe: what it is, its lecture, its size
   describe NAME    settings and size of a recipe or a model preset
+  bench look       what looking costs beside the fused kernel
 
 `saccade COMMAND --help` tells more."""
 
@@ -45,6 +47,10 @@ def _command(name: str) -> Callable[..., None]:
         from saccade.app.cli.predict import predict_command as command
     elif name == "look":
         from saccade.app.cli.look import look_command as command
+    elif name == "serve":
+        from saccade.app.cli.serve import serve_command as command
+    elif name == "bench":
+        from saccade.app.cli.bench import bench_command as command
     elif name == "demo":
         from saccade.app.cli.demo import demo_command as command
     elif name == "list":
@@ -54,7 +60,7 @@ def _command(name: str) -> Callable[..., None]:
     return command
 
 
-COMMANDS = ("train", "eval", "predict", "look", "demo", "list", "describe")
+COMMANDS = ("train", "eval", "predict", "look", "serve", "demo", "list", "describe", "bench")
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from saccade.app.api import TranslationModel, load
 from saccade.app.cli.output import counting, duration, say
+from saccade.app.cli.serve import serve_command
 from saccade.app.cli.train import run_training
 from saccade.app.evaluate import evaluate
 from saccade.data.lingua import LinguaSettings
@@ -41,7 +42,7 @@ def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
 
     Args:
         out: folder of the run.
-        serve: stay and translate what you type (on a terminal); --no-serve ends after the scores.
+        serve: stay and open the page (on a terminal); --no-serve ends after the scores.
     """
     begun = time.monotonic()
     say("An RNN with attention learns to translate the built-in corpus, English to French.")
@@ -54,11 +55,13 @@ def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
     _score(model)
     for sentence in SENTENCES:
         _show(model, sentence)
-    picture = out / "look.png"
-    model.predict(SENTENCES[0], look=True).look().save(picture)
-    print(f"\nThe first of these as a picture: {picture}")
+    page = model.look(SENTENCES[0]).save(out / "look.html")
+    print(f"\nThe first of these as a page that works anywhere: {page}")
     if serve and sys.stdin.isatty():
-        _talk(model)
+        print("Now type sentences of your own and look, on this page; Ctrl-C ends it.\n")
+        serve_command((str(out),), browser=True)
+    else:
+        print(f"To type sentences of your own and look: saccade serve {out}")
 
 
 def _score(model: TranslationModel) -> None:
@@ -77,9 +80,3 @@ def _show(model: TranslationModel, sentence: str) -> None:
     prediction = model.predict(sentence, look=True)
     print(f"\n{sentence}\n→ {prediction.text}\n")
     print(prediction.look().text(colour=sys.stdout.isatty()))
-
-
-def _talk(model: TranslationModel) -> None:
-    print("\nType an English sentence of the corpus's kind, or nothing to end.")
-    while sentence := input("> ").strip():
-        _show(model, sentence)

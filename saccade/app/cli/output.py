@@ -2,13 +2,21 @@
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 def say(text: str) -> None:
@@ -39,6 +47,24 @@ def counting(what: str) -> Generator[Callable[[int, int], None], None, None]:
             say(f"{what} {done}/{total}")
 
     yield line
+
+
+@contextmanager
+def busy(what: str) -> Generator[None, None, None]:
+    """Work whose amount is not known: a sign of life with the time on a terminal, else one line."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = SpinnerColumn(), TextColumn(what), TimeElapsedColumn()
+        with Progress(*columns, console=console, transient=True) as bar:
+            bar.add_task(what, total=None)
+            yield
+        return
+    patience = threading.Timer(2.0, say, [f"{what} …"])
+    patience.start()
+    try:
+        yield
+    finally:
+        patience.cancel()
 
 
 def duration(seconds: float) -> str:

@@ -79,7 +79,7 @@ def _write(
         for one in model.predict(prompt, count=count, most_tokens=most_tokens, **fields)
     ]
     if json:
-        print_json([vars(one) for one in written])
+        print_json([{k: v for k, v in vars(one).items() if k != "tokens"} for one in written])
     else:
         for one in written:
             print(one.text)

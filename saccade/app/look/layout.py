@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 CELL, GAP, FONT, TITLE = 30, 12, 15, 44
+LARGEST = 1200  # a long text's cells shrink until they fit
 
 
 @dataclass(frozen=True)
@@ -14,17 +15,27 @@ class Layout:
     top: float
     width: float
     height: float
+    cell: float
+    every: int  # so many rows or columns share a label
 
     @classmethod
     def of(cls, rows: list[str], columns: list[str], measure: Callable[[str], float]) -> "Layout":
         """Room for the longest word on either side; `measure` gives a word's width."""
-        longest_row = max(map(measure, rows), default=0.0)
-        longest_column = max(map(measure, columns), default=0.0)
+        cell = max(3.0, min(float(CELL), LARGEST / max(len(rows), len(columns), 1)))
+        every = max(1, round(1.3 * FONT / cell))
+        longest_row = max(map(measure, rows[::every]), default=0.0)
+        longest_column = max(map(measure, columns[::every]), default=0.0)
         left = longest_row + 2 * GAP
         top = TITLE + 0.82 * longest_column + 2 * GAP
-        width = left + CELL * len(columns) + 0.6 * longest_column + GAP
-        return cls(left, top, max(width, 420.0), top + CELL * len(rows) + GAP + FONT + GAP)
+        width = left + cell * len(columns) + 0.6 * longest_column + GAP
+        height = top + cell * len(rows) + GAP + FONT + GAP
+        return cls(left, top, max(width, 420.0), height, cell, every)
 
-    def cell(self, row: int, column: int) -> tuple[float, float]:
-        """Its upper left corner."""
-        return self.left + column * CELL, self.top + row * CELL
+    @property
+    def numbered(self) -> bool:
+        """Whether a number can be read in a cell."""
+        return self.cell >= 24
+
+    def corner(self, row: int, column: int) -> tuple[float, float]:
+        """The upper left corner of a cell."""
+        return self.left + column * self.cell, self.top + row * self.cell

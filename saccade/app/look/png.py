@@ -6,7 +6,7 @@ from font_roboto import font_files
 from PIL import Image, ImageDraw, ImageFont
 
 from saccade.app.look.colour import ink, shade
-from saccade.app.look.layout import CELL, FONT, GAP, Layout
+from saccade.app.look.layout import FONT, GAP, Layout
 
 SCALE = 2  # pixels to a point, for sharp text
 
@@ -21,15 +21,17 @@ def draw_png(
     image = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(image)
     draw.text((GAP * SCALE, GAP * SCALE), _text(title), fill=(91, 100, 114), font=small)
-    for j, word in enumerate(columns):
-        x, y = layout.cell(0, j)
-        _slanted(image, _text(word), font, ((x + CELL / 2) * SCALE, (y - 6) * SCALE))
-    for i, word in enumerate(rows):
-        x, y = layout.cell(i, 0)
-        place = (x - GAP) * SCALE, (y + CELL / 2) * SCALE
-        draw.text(place, _text(word), fill=(20, 24, 32), font=font, anchor="rm")
-        for j, weight in enumerate(weights[i]):
-            _cell(draw, layout.cell(i, j), weight, tiny)
+    for j in range(0, len(columns), layout.every):
+        x, y = layout.corner(0, j)
+        place = (x + layout.cell / 2) * SCALE, (y - 6) * SCALE
+        _slanted(image, _text(columns[j]), font, place)
+    for i in range(0, len(rows), layout.every):
+        x, y = layout.corner(i, 0)
+        place = (x - GAP) * SCALE, (y + layout.cell / 2) * SCALE
+        draw.text(place, _text(rows[i]), fill=(20, 24, 32), font=font, anchor="rm")
+    for i, line in enumerate(weights):
+        for j, weight in enumerate(line):
+            _cell(draw, layout, i, j, weight, tiny)
     buffer = io.BytesIO()
     image.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
@@ -42,14 +44,17 @@ def _font(size: int) -> ImageFont.FreeTypeFont:
 
 def _cell(
     draw: ImageDraw.ImageDraw,
-    corner: tuple[float, float],
+    layout: Layout,
+    i: int,
+    j: int,
     weight: float,
     font: ImageFont.FreeTypeFont,
 ) -> None:
-    x, y = (value * SCALE for value in corner)
-    side = CELL * SCALE
-    draw.rectangle((x, y, x + side, y + side), fill=shade(weight), outline=(230, 233, 239))
-    if weight >= 0.1:
+    x, y = (value * SCALE for value in layout.corner(i, j))
+    side = layout.cell * SCALE
+    edge = (230, 233, 239) if layout.numbered else None
+    draw.rectangle((x, y, x + side, y + side), fill=shade(weight), outline=edge)
+    if weight >= 0.1 and layout.numbered:
         number = f"{min(weight, 0.99):.2f}".removeprefix("0")
         middle = (x + side / 2, y + side / 2)
         draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")

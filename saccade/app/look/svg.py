@@ -3,7 +3,7 @@
 from xml.sax.saxutils import escape
 
 from saccade.app.look.colour import ink, shade
-from saccade.app.look.layout import CELL, FONT, GAP, Layout
+from saccade.app.look.layout import FONT, GAP, Layout
 
 
 def draw_svg(rows: list[str], columns: list[str], weights: list[list[float]], *, title: str) -> str:
@@ -17,27 +17,33 @@ def draw_svg(rows: list[str], columns: list[str], weights: list[list[float]], *,
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{GAP}" y="{GAP + FONT}" fill="#5b6472" font-size="13">{_text(title)}</text>',
     ]
-    for j, word in enumerate(columns):
-        x, y = layout.cell(0, j)
-        x += CELL / 2 + 4
+    for j in range(0, len(columns), layout.every):
+        word, (x, y) = columns[j], layout.corner(0, j)
+        x += layout.cell / 2 + 4
         parts.append(
             f'<text transform="translate({x:.1f} {y - 8:.1f}) rotate(-55)">{_text(word)}</text>'
         )
-    for i, word in enumerate(rows):
-        x, y = layout.cell(i, 0)
+    for i in range(0, len(rows), layout.every):
+        word, (x, y) = rows[i], layout.corner(i, 0)
         parts.append(
-            f'<text x="{x - GAP:.1f}" y="{y + CELL / 2 + 5:.1f}" text-anchor="end">'
+            f'<text x="{x - GAP:.1f}" y="{y + layout.cell / 2 + 5:.1f}" text-anchor="end">'
             f"{_text(word)}</text>"
         )
-        parts.extend(_cell(layout, i, j, weight) for j, weight in enumerate(weights[i]))
+    for i, line in enumerate(weights):
+        parts.extend(_cell(layout, i, j, weight) for j, weight in enumerate(line))
     return "\n".join([*parts, "</svg>"])
 
 
 def _cell(layout: Layout, i: int, j: int, weight: float) -> str:
-    x, y = layout.cell(i, j)
+    (x, y), side = layout.corner(i, j), layout.cell
     fill = "#{:02x}{:02x}{:02x}".format(*shade(weight))
+    if not layout.numbered:  # many and small: white ones, lines and numbers would drown the rest
+        box = (
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" fill="{fill}"/>'
+        )
+        return "" if fill == "#ffffff" else box
     box = (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{CELL}" height="{CELL}" fill="{fill}" '
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:g}" height="{side:g}" fill="{fill}" '
         f'stroke="#e6e9ef"><title>{weight:.3f}</title></rect>'
     )
     if weight < 0.1:
@@ -45,7 +51,7 @@ def _cell(layout: Layout, i: int, j: int, weight: float) -> str:
     colour = "#{:02x}{:02x}{:02x}".format(*ink(weight))
     number = f"{min(weight, 0.99):.2f}".removeprefix("0")
     return box + (
-        f'<text x="{x + CELL / 2:.1f}" y="{y + CELL / 2 + 4:.1f}" text-anchor="middle" '
+        f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle" '
         f'font-size="11" fill="{colour}">{number}</text>'
     )
 

@@ -1,0 +1,44 @@
+"""`saccade serve runs/transformer`: predictions and looks over HTTP, and a page to see them."""
+
+import tyro
+
+from saccade.app.serve.settings import ServeSettings
+from saccade.errors import ConfigError
+
+EXTRA = ("fastapi", "starlette", "pydantic", "uvicorn", "h11", "prometheus_client")
+
+
+def serve_command(
+    runs: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    settings: ServeSettings = ServeSettings(),  # noqa: B008
+    device: str = "auto",
+    verbose: bool = False,
+    browser: bool = False,
+) -> None:
+    """Serve runs over HTTP, with a page that shows where they look.
+
+    The first run is the one that answers requests without a name. Ctrl-C stops the server when
+    everything that it has taken on is answered; a second Ctrl-C stops it at once.
+
+    Args:
+        runs: folders of the runs.
+        host: address to listen on; 127.0.0.1 is reached from this machine only.
+        port: port to listen on; 0 takes any that is free.
+        settings: limits.
+        device: cpu, cuda …; auto takes the fastest there is.
+        verbose: print a line for every request.
+        browser: open the page when it is ready.
+    """
+    try:
+        from saccade.app.serve.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in EXTRA:
+            raise
+        raise ConfigError(
+            f"serving needs {error.name}, which is not installed: pip install 'saccade[serve]'"
+        ) from error
+    serve(runs, settings, host=host, port=port, device=device, verbose=verbose, browser=browser)

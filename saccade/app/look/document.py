@@ -1,0 +1,268 @@
+"""The look document: all that the page needs to know of one look, as one JSON object.
+
+What is kept depends on length. Short inputs keep every weight. Long ones keep statistics, maps
+and the largest weights of every head, and for some heads the queries and keys from which the page
+computes any weight exactly. What was left out for size is said in `notes`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import tyro
+
+from saccade.app.look.arrays import Blobs
+from saccade.app.look.axis import labels, text_axis
+from saccade.app.look.site import Plan, add_zoom, site_entry
+from saccade.attention.axes import Axis
+from saccade.data.vocabulary import END, START, Vocabulary
+from saccade.decode.beam import Beam
+from saccade.decode.engine import Decoding
+from saccade.decode.protocol import Candidate
+from saccade.errors import ConfigError
+from saccade.tasks.generate import Writer
+from saccade.tasks.reread import Reread, reread_text, reread_translation
+from saccade.tasks.translate import Translated, Translator
+
+FORMAT = "saccade-look/1"
+PLACES = ("best", "2nd", "3rd")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookSettings:
+    """What to look at, and how large the result may become.
+
+    Args:
+        beam: hypotheses kept while translating; all of them are shown.
+        length_penalty: 0 ranks by probability alone, more favours longer sentences.
+        most_tokens: how much a language model writes after the text; 0 only reads it.
+        sample: draw words at random instead of taking the best.
+        temperature: below 1 draws more carefully, above 1 more boldly.
+        seed: of the draws.
+        budget: bytes that the arrays may take, as text.
+        zoom: sites and heads that are to be kept exactly.
+    """
+
+    beam: int = 5
+    length_penalty: float = 1.0
+    most_tokens: int = 0
+    sample: bool = False
+    temperature: float = 1.0
+    seed: int = 0
+    budget: int = 10_000_000
+    zoom: tyro.conf.Suppress[tuple[tuple[str, int], ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.most_tokens < 0:
+            raise ConfigError(f"most_tokens={self.most_tokens} must be 0 (only read) or more")
+        if self.budget < 100_000:
+            raise ConfigError(f"budget={self.budget} must be at least 100000 bytes")
+
+
+@runtime_checkable
+class Looker(Protocol):
+    """A model with its name, and what it works with."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tool(self) -> Translator | Writer: ...
+
+
+def look_document(
+    looker: Looker, text: str, settings: LookSettings, *, compare: Looker | None = None
+) -> dict[str, Any]:
+    """Run a model on a text, and a second one to compare it with; tell where they looked."""
+    lookers = [looker] if compare is None else [looker, compare]
+    kinds = {type(one.tool) for one in lookers}
+    if len(kinds) > 1:
+        raise ConfigError(
+            f"{lookers[0].name} and {lookers[1].name} do different work; compare two of a kind"
+        )
+    blobs, notes = Blobs(), list[str]()
+    looks: list[dict[str, Any]] = []
+    share = settings.budget // len(lookers)
+    for one in lookers:
+        if isinstance(one.tool, Translator):
+            many = 1 if compare is not None else settings.beam
+            looks += _translations(one.name, one.tool, text, settings, many, blobs, notes)
+        else:
+            looks.append(_written(one.name, one.tool, text, settings, share, blobs, notes))
+    short = text if len(text) <= 60 else f"{text[:57]}…"
+    return {
+        "format": FORMAT,
+        "kind": "translation" if kinds == {Translator} else "language",
+        "title": f"{' and '.join(one.name for one in lookers)} · {short}",
+        "notes": list(dict.fromkeys(notes)),
+        "looks": looks,
+        "blobs": blobs.texts,
+    }
+
+
+def _translations(
+    name: str,
+    translator: Translator,
+    text: str,
+    settings: LookSettings,
+    many: int,
+    blobs: Blobs,
+    notes: list[str],
+) -> list[dict[str, Any]]:
+    """The n-best list; the best carries the history of the search."""
+    steps: list[list[Candidate]] = []
+
+    def tell(step: dict[int, list[Candidate]]) -> list[int]:
+        steps.extend(step.values())
+        return []
+
+    how = Decoding(
+        beam=settings.beam,
+        n_best=min(many, settings.beam),
+        length_penalty=settings.length_penalty,
+    )
+    ((_, best),) = translator.translate([text], how, on_step=tell)
+    looks = [
+        _translation(name, translator, one, place, settings, blobs, notes)
+        for place, one in enumerate((best, *best.others))
+    ]
+    if settings.beam > 1:
+        beam = Beam(size=settings.beam, length_penalty=settings.length_penalty)
+        looks[0]["beam"] = _history(translator.vocabulary, steps, beam)
+    return looks
+
+
+def _translation(
+    name: str,
+    translator: Translator,
+    one: Translated,
+    place: int,
+    settings: LookSettings,
+    blobs: Blobs,
+    notes: list[str],
+) -> dict[str, Any]:
+    vocabulary = translator.vocabulary
+    source = [*vocabulary.encode(one.source), END]
+    said = [*one.tokens, *([END] if one.finished else [])]
+    plan = Plan.of(translator.model, max(len(source), len(said)), settings.budget // settings.beam)
+    seen = reread_translation(
+        translator, one.source, one.tokens, finished=one.finished, keep=plan.keep
+    )
+    axes = {
+        "source": text_axis(
+            vocabulary, source, spans=vocabulary.spans(one.source), text=one.source
+        ),
+        "target": text_axis(vocabulary, said)
+        | {"log_p": _rounded(seen.log_p), "choices": _choices(vocabulary, seen.choices)},
+        "past": text_axis(vocabulary, [START, *said[:-1]]),
+    }
+    sites = _sites(seen, plan, settings, blobs, notes, columns={"target": "past"})
+    return {
+        "run": name,
+        "label": PLACES[place] if place < len(PLACES) else f"{place + 1}th",
+        "text": one.text,
+        "score": one.score,
+        "log_probability": one.log_probability,
+        "finished": one.finished,
+        "axes": axes,
+        "sites": sites,
+        "beam": None,
+    }
+
+
+def _written(
+    name: str,
+    writer: Writer,
+    text: str,
+    settings: LookSettings,
+    budget: int,
+    blobs: Blobs,
+    notes: list[str],
+) -> dict[str, Any]:
+    """A text that was given, and what the model wrote after it."""
+    tokens = writer.begin(text)
+    given, score, finished = len(tokens), None, None
+    if settings.most_tokens:
+        how = Decoding(
+            beam=1, sample=settings.sample, temperature=settings.temperature, seed=settings.seed
+        )
+        (written,) = writer.write(text, how, most_tokens=settings.most_tokens)
+        tokens, score, finished = written.tokens, written.score, written.finished
+    plan = Plan.of(writer.model, len(tokens), budget)
+    seen = reread_text(writer, tokens, keep=plan.keep)
+    chosen = {
+        "prompt": given,
+        "log_p": [None, *_rounded(seen.log_p)],
+        "choices": [[], *_choices(writer.vocabulary, seen.choices)],
+    }
+    return {
+        "run": name,
+        "label": "best",
+        "text": writer.vocabulary.decode(tokens),
+        "score": score,
+        "log_probability": sum(seen.log_p[given - 1 :]) if settings.most_tokens else None,
+        "finished": finished,
+        "axes": {"text": text_axis(writer.vocabulary, tokens) | chosen},
+        "sites": _sites(seen, plan, settings, blobs, notes, columns={}),
+        "beam": None,
+    }
+
+
+def _sites(
+    seen: Reread,
+    plan: Plan,
+    settings: LookSettings,
+    blobs: Blobs,
+    notes: list[str],
+    *,
+    columns: dict[str, str],
+) -> list[dict[str, Any]]:
+    """Every site; looks of an axis at itself may be told to name their columns otherwise."""
+    entries: list[dict[str, Any]] = []
+    before = blobs.size
+    for name, glance in seen.sites.items():
+        rows, across = seen.axes[name]
+        entry = site_entry(name, glance, plan, blobs)
+        entry |= {"rows": rows.name, "columns": _column_name(rows, across, columns)}
+        entries.append(entry)
+    notes += plan.notes
+    left = plan.budget - (blobs.size - before)
+    notes += add_zoom(entries, list(seen.sites.values()), settings.zoom, left, blobs)
+    return entries
+
+
+def _column_name(rows: Axis, across: Axis, renamed: dict[str, str]) -> str:
+    return renamed.get(across.name, across.name) if rows == across else across.name
+
+
+def _history(
+    vocabulary: Vocabulary, steps: list[list[Candidate]], beam: Beam
+) -> list[list[dict[str, Any]]]:
+    """Every step's candidates with their texts so far."""
+    history: list[list[dict[str, Any]]] = []
+    before: list[list[int]] = [[]]
+    for t, step in enumerate(steps):
+        texts = [[*before[one.parent], one.token] for one in step]
+        history.append(
+            [
+                {
+                    "text": vocabulary.decode([token for token in tokens if token != END]),
+                    "token": labels(vocabulary, [one.token])[0],
+                    "parent": one.parent,
+                    "score": round(one.log_probability / beam.penalty(t + 1), 4),
+                    "log_probability": round(one.log_probability, 4),
+                    "ended": one.ended,
+                }
+                for one, tokens in zip(step, texts)
+            ]
+        )
+        before = [tokens for one, tokens in zip(step, texts) if not one.ended]
+    return history
+
+
+def _choices(
+    vocabulary: Vocabulary, choices: list[list[tuple[int, float]]]
+) -> list[list[tuple[str, float]]]:
+    return [[(labels(vocabulary, [t])[0], round(p, 4)) for t, p in place] for place in choices]
+
+
+def _rounded(values: list[float]) -> list[float]:
+    return [round(value, 4) for value in values]

@@ -1,0 +1,163 @@
+// Puts the page together: head, views, foot, keys.
+
+import { themeChanged, theme } from "./colour.js";
+import { CompareView } from "./compare.js";
+import { button, segmented } from "./controls.js";
+import { Arrays } from "./decode.js";
+import { el } from "./dom.js";
+import { helpDialog } from "./help.js";
+import { LanguageView } from "./language.js";
+import { footBar } from "./readout.js";
+import { ServerBar, emptyState, isServed } from "./server.js";
+import { State } from "./state.js";
+import { TranslationView } from "./translation.js";
+
+const DEFAULTS = {
+  view: "", look: 0, site: "all", head: "mean", unit: "words", step: null, token: null, mode: "out",
+  detail: null, zoom: null,
+  map: "mean", scale: "sqrt", threshold: 0.1, sort: "name", filter: "", sink: false,
+  asite: "all", ahead: "mean", bsite: "all", bhead: "mean",
+};
+
+const VIEWS = { translation: TranslationView, language: LanguageView };
+
+class Page {
+  constructor() {
+    this.state = new State(DEFAULTS);
+    this.host = document.querySelector("main");
+    this.foot = footBar();
+    this.help = helpDialog();
+    this.tabs = el("div", { class: "tabs" });
+    document.body.append(this.foot.root, this.help);
+    this.#head();
+    if (isServed()) this.server = new ServerBar(
+      { receive: (answer, again) => this.receive(answer, again), state: this.state }
+    );
+    this.state.watch((changed) => this.#changed(changed));
+    window.addEventListener("keydown", (event) => this.#key(event));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#repaint());
+  }
+
+  #head() {
+    this.dark = button(
+      "", () => this.#flip(), { class: "button icon theme", "aria-label": "Dark or light" }
+    );
+    const help = button(
+      "?", () => this.help.showModal(), { class: "button icon", "aria-label": "Help and keys" }
+    );
+    document.querySelector(".masthead .actions").append(this.tabs, this.dark, help);
+  }
+
+  start(data) {
+    this.host.replaceChildren();
+    if (this.server) this.host.append(this.server.root);
+    this.body = el("div", { class: "body" });
+    this.host.append(this.body);
+    if (data) this.show(data);
+    else if (this.server) {
+      this.foot.show(false);
+      this.body.append(emptyState(this.server));
+    } else this.#trouble("This page holds no look.");
+  }
+
+  receive(data, again) {
+    if (again) this.state.reset(...Object.keys(DEFAULTS));
+    else this.state.reset("unit", "scale", "threshold", "sort");
+    this.show(data);
+  }
+
+  show(data) {
+    if (data.format !== "saccade-look/1") {
+      this.#trouble(`This page reads "saccade-look/1", not "${data.format}".`);
+      return;
+    }
+    this.data = data;
+    this.arrays = new Arrays(data.blobs);
+    this.runs = [...new Set(data.looks.map(({ run }) => run))];
+    this.foot.show(true);
+    document.title = `${data.title} · Saccade`;
+    document.querySelector(".masthead h1").textContent = data.title;
+    this.#openView();
+  }
+
+  #openView() {
+    this.view?.stop();
+    this.view = null; // so that what the new view sets while it is built does not reach the old one
+    const comparing = this.runs.length > 1;
+    const wanted = this.state.get("view");
+    const chosen = this.runs.includes(wanted) || comparing ? wanted : this.runs[0];
+    const run = this.runs.includes(chosen) ? chosen : null;
+    this.tabs.replaceChildren(...(comparing ? [this.#runTabs(run ?? "")] : []));
+    const looks = this.data.looks.filter((look) => run === null || look.run === run);
+    const { arrays, state, foot } = this;
+    const askExact = this.server ? (site, head) => this.server.askExact(site, head) : null;
+    try {
+      const View = run === null ? CompareView : VIEWS[this.data.kind];
+      this.view = new View({ arrays, looks, state, foot, askExact });
+    } catch (error) {
+      this.#trouble(error.message);
+      return;
+    }
+    const notes = (this.data.notes ?? []).map((text) => el("p", { class: "note", text }));
+    const aside = el("aside", { class: "notes", "aria-label": "Notes" }, ...notes);
+    this.body.replaceChildren(this.view.root, ...(notes.length ? [aside] : []));
+    this.view.ready.then(
+      () => { document.documentElement.dataset.ready = "1"; },
+      (error) => this.#trouble(error.message),
+    );
+  }
+
+  #runTabs(chosen) {
+    const options = [["", "compare"], ...this.runs.map((run) => [run, run])];
+    const fresh = { look: 0, site: "all", head: "mean", step: null, detail: null, zoom: null };
+    return segmented("View", options, chosen, (view) => this.state.set({ view, ...fresh }));
+  }
+
+  #changed(changed) {
+    if (!this.data) return;
+    if (changed.has("view") || changed.has("look")) this.#openView();
+    else this.view?.refresh(changed);
+  }
+
+  #trouble(message) {
+    this.body.replaceChildren(
+      el(
+        "section", { class: "empty" }, el("h2", { text: "Nothing can be shown" }),
+        el("p", { text: message })
+      )
+    );
+  }
+
+  #flip() {
+    document.documentElement.dataset.theme = theme() === "dark" ? "light" : "dark";
+    this.#repaint();
+  }
+
+  #repaint() {
+    themeChanged();
+    this.view?.repaint();
+  }
+
+  #key(event) {
+    if (
+      event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || this.help.open
+    ) return;
+    const typing = event.target.closest?.(
+      "input:not([type=range], [type=radio], [type=checkbox]), textarea, select"
+    );
+    if (typing) return;
+    const inControl = event.target.closest?.("button, input, summary, a");
+    if (
+      inControl
+      && (event.key === " " || (event.key.startsWith("Arrow") && inControl.matches("input")))
+    ) return;
+    if (event.key === "?") this.help.showModal();
+    else if (event.key === "d") this.#flip();
+    else if (!this.view?.key(event)) return;
+    event.preventDefault();
+  }
+}
+
+const page = new Page();
+const text = document.getElementById("saccade-look")?.textContent.trim();
+page.start(text ? JSON.parse(text) : null);

@@ -1,0 +1,1 @@
+"""The HTTP server: a page, predictions and looks, with limits that hold."""

@@ -1,0 +1,223 @@
+"""Waiting lines: requests that can be decoded together are, and no line grows without end.
+
+Each run has a line and a thread that decodes. All lines together hold at most `queue` requests;
+one more is refused at once. What is taken together has equal keys, so that it could as well have
+been decoded one by one. Everything here happens in the event loop, but for `decode` itself and
+the few methods of `Job` that it calls.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from saccade.app.serve.errors import RequestError, internal, invalid
+from saccade.app.serve.metrics import Metrics
+from saccade.app.serve.settings import ServeSettings
+from saccade.app.serve.worker import Worker
+from saccade.errors import SaccadeError
+
+log = logging.getLogger("saccade.serve")
+
+Decode = Callable[[Sequence["Job"], Callable[[], None]], None]
+
+
+class Job:
+    """One request on its way. Jobs with equal keys may be decoded together; None stays alone."""
+
+    def __init__(self, work: Any, *, key: Hashable = None, size: int = 1, name: str = "") -> None:
+        self.work, self.key, self.size, self.name = work, key, size, name
+        self.gone = False  # read by the decoding thread after every step
+        self.draft: dict[str, Any] | None = None  # of a stream: only the newest is of use
+        self.news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[Any] = self._loop.create_future()
+
+    def finish(self, answer: Any) -> None:
+        """Called by the decoding thread with what was asked for."""
+        self._later(self._finish, answer)
+
+    def tell(self, draft: dict[str, Any]) -> None:
+        """Called by the decoding thread with what there is so far."""
+        self._later(self._tell, draft)
+
+    def fail(self, error: RequestError) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+            self.answer.exception()  # seen: nobody may be there to hear of it
+
+    def _finish(self, answer: Any) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def _tell(self, draft: dict[str, Any]) -> None:
+        self.draft = draft
+        self.news.set()
+
+    def _later(self, function: Callable[[Any], None], value: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended: the server was stopped meanwhile
+            self._loop.call_soon_threadsafe(function, value)
+
+
+class Line:
+    """Those who wait for one run, those whose batch is decoded now, and the thread."""
+
+    def __init__(self, name: str, decode: Decode, worker: Worker) -> None:
+        self.name, self.decode, self.worker = name, decode, worker
+        self.waiting: deque[Job] = deque()
+        self.running: Sequence[Job] = ()
+        self.filled = asyncio.Event()
+        self.hung = False
+        self._last_step = 0.0
+
+    def beat(self) -> None:
+        """Called by the decoding thread after every step: it is alive."""
+        self._last_step = time.monotonic()
+
+    def silence(self) -> float:
+        """Seconds since the last step, while there should be steps."""
+        return time.monotonic() - self._last_step if self.running else 0.0
+
+    def take(self, most: int) -> list[Job]:
+        """The next job, and those behind it that can be decoded with it, at most `most` texts."""
+        batch, left, room = list[Job](), deque[Job](), most
+        for job in self.waiting:
+            if not batch or (job.key is not None and job.key == batch[0].key and job.size <= room):
+                batch.append(job)
+                room -= job.size
+            else:
+                left.append(job)
+        self.waiting = left
+        return batch
+
+
+class Batcher:
+    """All lines of a server."""
+
+    def __init__(self, settings: ServeSettings, metrics: Metrics) -> None:
+        self.settings, self.metrics = settings, metrics
+        self.stopping = False
+        self._lines: dict[str, Line] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._batch_seconds = 1.0
+        metrics.watch_queue(lambda: self.depth)
+
+    @property
+    def depth(self) -> int:
+        """How many wait."""
+        return sum(len(line.waiting) for line in self._lines.values())
+
+    @property
+    def busy(self) -> bool:
+        return any(line.waiting or line.running for line in self._lines.values())
+
+    @property
+    def hung(self) -> list[str]:
+        """Runs that make no steps although they should."""
+        return [line.name for line in self._lines.values() if line.hung]
+
+    def open(self, name: str, decode: Decode, worker: Worker) -> None:
+        """A line for a run that is ready."""
+        line = self._lines[name] = Line(name, decode, worker)
+        self._tasks.append(asyncio.create_task(self._serve(line)))
+
+    async def watch(self) -> None:
+        """Turn a decoding that hangs into answers, for as long as the server lives."""
+        while True:
+            await asyncio.sleep(min(1.0, self.settings.hang_s / 4))
+            for line in self._lines.values():
+                if line.silence() > self.settings.hang_s:
+                    self._give_up_line(line)
+
+    def refusal(self) -> RequestError | None:
+        """Why no request can be taken now, whatever it asks for."""
+        if self.stopping:
+            return RequestError(503, "stopping", "the server is stopping", retry_after=5)
+        if self.depth >= self.settings.queue:
+            message = f"{self.depth} requests are waiting already; try again later"
+            return RequestError(429, "busy", message, retry_after=self._retry_after())
+        return None
+
+    def submit(self, run: str, job: Job) -> None:
+        line = self._lines[run]
+        if refusal := self.refusal():
+            raise refusal
+        if line.hung:
+            raise RequestError(
+                503, "hung", f"{run} does not answer; try again later", retry_after=5
+            )
+        line.waiting.append(job)
+        line.filled.set()
+
+    def give_up(self, run: str, job: Job) -> None:
+        """Nobody waits for this any more: never run it, or stop it after its next step."""
+        waiting = self._lines[run].waiting
+        self.metrics.cancelled.labels("waiting" if job in waiting else "running").inc()
+        job.gone = True
+        if job in waiting:
+            waiting.remove(job)
+        job.answer.cancel()
+
+    def abandon(self) -> None:
+        """The time to stop has come: tell those who are still waiting."""
+        for line in self._lines.values():
+            self._fail_all(line, RequestError(503, "stopping", "the server stopped", retry_after=5))
+
+    def _retry_after(self) -> int:
+        """As long as the requests that wait will take, about."""
+        batches = 1 + self.depth // self.settings.batch
+        return max(1, min(round(batches * self._batch_seconds), 30))
+
+    def _give_up_line(self, line: Line) -> None:
+        if not line.hung:
+            log.error("%s: no decoding step for %.0f s", line.name, line.silence())
+        line.hung = True
+        message = f"{line.name} made no step for {self.settings.hang_s:.0f} s; try again later"
+        self._fail_all(line, RequestError(504, "hung", message))
+
+    def _fail_all(self, line: Line, error: RequestError) -> None:
+        for job in (*line.running, *line.waiting):
+            job.gone = True
+            job.fail(error)
+        line.waiting.clear()
+
+    async def _serve(self, line: Line) -> None:
+        while True:
+            await line.filled.wait()
+            if self.settings.wait_ms:
+                await asyncio.sleep(self.settings.wait_ms / 1000)
+            batch = line.take(self.settings.batch)
+            if not line.waiting:
+                line.filled.clear()
+            if batch:
+                await self._decode(line, batch)
+
+    async def _decode(self, line: Line, batch: list[Job]) -> None:
+        """Decode a batch; if it fails, each of it alone, so that one cannot spoil the others."""
+        line.running = batch
+        line.beat()
+        begun = time.monotonic()
+        self.metrics.batch_size.observe(sum(job.size for job in batch))
+        error = await line.worker.call(line.decode, batch, line.beat)
+        self._batch_seconds = time.monotonic() - begun
+        self.metrics.decode_seconds.observe(self._batch_seconds)
+        line.running, line.hung = (), False
+        if error is not None and len(batch) > 1:
+            for job in batch:
+                if not job.answer.done():
+                    await self._decode(line, [job])
+        elif error is not None:
+            batch[0].fail(_as_answer(error, batch[0]))
+
+
+def _as_answer(error: Exception, job: Job) -> RequestError:
+    """What the client is told: mistakes of his in full, ours without their inside."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, SaccadeError):
+        return invalid(str(error), None)
+    log.error("%s: decoding failed", job.name, exc_info=error)
+    return internal()

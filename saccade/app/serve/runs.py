@@ -1,0 +1,93 @@
+"""The runs that are served: found before the server starts, loaded while it already answers."""
+
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from saccade.app.api import LanguageModel, TranslationModel, load
+from saccade.app.serve.errors import RequestError
+from saccade.app.serve.worker import Worker
+from saccade.attention.watching import sites
+from saccade.errors import ConfigError, RunError
+from saccade.models import family
+from saccade.tasks.generate import Writer
+from saccade.tasks.translate import Translator
+from saccade.tasks.translation import TranslationSettings
+from saccade.train.folder import RunFolder
+
+Model = TranslationModel | LanguageModel
+
+
+class Run:
+    """A run folder, and its model once that is loaded. After that the folder is not needed."""
+
+    def __init__(self, path: Path, *, order: int = 0) -> None:
+        if not path.is_dir():
+            raise RunError(f"there is no run at {path}; `saccade train NAME` makes one")
+        self.path, self.order = path.resolve(), order
+        self.name = self.path.name
+        self.recipe = RunFolder(self.path).load_recipe()
+        self.model: Model | None = None
+        self.failed: str | None = None
+        self.worker = Worker(self.name)
+        self.lock = Lock()  # of the model: a comparison uses it from another run's thread
+
+    def load(self, device: str) -> None:
+        self.model = load(self.path, device=device)
+
+    @property
+    def kind(self) -> str:
+        return "translation" if isinstance(self.recipe.task, TranslationSettings) else "language"
+
+    @property
+    def tool(self) -> Translator | Writer:
+        """What decodes; refuses while there is no model."""
+        if self.model is None and self.failed:
+            raise RequestError(503, "not_loaded", f"{self.name} could not be loaded: {self.failed}")
+        if self.model is None:
+            raise RequestError(503, "loading", f"{self.name} is being loaded", retry_after=1)
+        return self.model.tool
+
+    def info(self) -> dict[str, Any]:
+        """What the page and others may want to know before they ask."""
+        told: dict[str, Any] = {
+            "name": self.name,
+            "kind": self.kind,
+            "recipe": family(self.recipe.model),
+            "description": self.recipe.about,
+            "loaded": self.model is not None,
+        }
+        if self.model is None:
+            return told | {"parameters": None, "looks": None, "device": None}
+        model = self.tool.model
+        looks = bool(sites(model))
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        return told | {"parameters": parameters, "looks": looks, "device": str(self.tool.device)}
+
+
+def find_runs(paths: tuple[str, ...]) -> dict[str, Run]:
+    """The runs by name; refuses what cannot be served before anything is started."""
+    if not paths:
+        raise ConfigError("name at least one run: saccade serve RUN")
+    runs: dict[str, Run] = {}
+    for order, path in enumerate(paths):
+        run = Run(Path(path), order=order)
+        if run.name in runs:
+            raise ConfigError(
+                f"{runs[run.name].path} and {run.path} are both called {run.name}; "
+                "rename one, for requests ask for runs by name"
+            )
+        runs[run.name] = run
+    return runs
+
+
+def chosen(runs: dict[str, Run], name: str | None, field: str = "run") -> Run:
+    """The run that a request asks for; the first without a name."""
+    if name is None:
+        return next(iter(runs.values()))
+    if name not in runs:
+        there = ", ".join(runs)
+        raise RequestError(
+            404, "no_run", f"there is no run {name[:60]!r}; there are: {there}", field=field
+        )
+    return runs[name]

@@ -1,0 +1,189 @@
+"""The life of the server: bind, answer, load, serve, and stop without dropping anyone."""
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+
+from saccade.app.serve.app import Service, make_app
+from saccade.app.serve.logs import log_plainly
+from saccade.app.serve.protocol import protocol_class
+from saccade.app.serve.runs import Run, find_runs
+from saccade.app.serve.settings import ServeSettings
+from saccade.app.serve.work import Decoder
+from saccade.errors import ConfigError, SaccadeError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FAREWELL = 1.0  # seconds for connections to close once there is nothing left to answer
+
+log = logging.getLogger("saccade.serve")
+
+
+def serve(
+    paths: tuple[str, ...],
+    settings: ServeSettings,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    device: str = "auto",
+    verbose: bool = False,
+    browser: bool = False,
+) -> None:
+    """Serve until told to stop. Mistakes that can be seen at once are raised at once."""
+    runs = find_runs(paths)
+    listener = bind(host, port)
+    lines = log_plainly(verbose=verbose)
+    server = SteadyServer(Service(runs, settings, host), device=device, browser=browser)
+    server.run(sockets=[listener])
+    lines.drain()
+    if any(run.worker.busy for run in runs.values()):
+        _leave_now(0)  # a decoding that hangs would hold the process
+    if server.failure is not None and not any(run.model for run in runs.values()):
+        raise server.failure
+
+
+def _has_screen() -> bool:
+    """Without one, a browser of text would take over the terminal."""
+    return sys.platform != "linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+
+
+class SteadyServer(uvicorn.Server):
+    """uvicorn's server, but it loads models while it answers and ends only when all is answered."""
+
+    def __init__(self, service: Service, *, device: str = "auto", browser: bool = False) -> None:
+        super().__init__(_config(service))
+        self._browser = browser
+        self.failure: SaccadeError | None = None
+        self._service, self._device = service, device
+        self._stop_at: float | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        assert sockets
+        self._tasks.append(asyncio.create_task(self._service.batcher.watch()))
+        self._tasks.append(asyncio.create_task(self._load(address(sockets[0]))))
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second: whether to end. The doors stay open until all is answered."""
+        if await super().on_tick(counter):
+            return True
+        if self._stop_at is None:
+            return False
+        if time.monotonic() > self._stop_at:
+            self._service.batcher.abandon()
+            await asyncio.sleep(0.1)  # for the answers to go out
+            return True
+        return not self._service.batcher.busy and not self._service.metrics.working
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """A first signal stops, a second ends at once; a stop is not an error."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread hears of signals
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._stop_at is not None:
+            _leave_now(128 + sig)
+        self._service.batcher.stopping = True
+        self._stop_at = time.monotonic() + self._service.settings.grace_s
+
+    async def _load(self, url: str) -> None:
+        for run in self._service.runs.values():
+            await self._load_one(run)
+        served = [run.name for run in self._service.runs.values() if run.model is not None]
+        if served:
+            print(f"serving {', '.join(served)} at {url}", flush=True)
+            if self._browser and _has_screen():
+                await asyncio.to_thread(webbrowser.open, url)
+        else:
+            self.should_exit = True
+
+    async def _load_one(self, run: Run) -> None:
+        begun = time.monotonic()
+        error = await run.worker.call(run.load, self._device)
+        if error is None:
+            decode = Decoder(run, self._service.settings, self._service.metrics)
+            self._service.batcher.open(run.name, decode, run.worker)
+            log.warning("loaded %s in %.1f s", run.name, time.monotonic() - begun)
+            return
+        run.failed = str(error) if isinstance(error, SaccadeError) else "see the server's log"
+        log.error("%s could not be loaded: %s", run.name, run.failed, exc_info=_unless_plain(error))
+        if self.failure is None:
+            plain = isinstance(error, SaccadeError)
+            self.failure = error if plain else ConfigError(f"{run.name} could not be loaded")
+
+
+def _config(service: Service) -> uvicorn.Config:
+    return uvicorn.Config(
+        make_app(service),
+        http=protocol_class(service.settings),
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=round(FAREWELL),
+        timeout_keep_alive=max(1, round(service.settings.header_s)),
+    )
+
+
+def _unless_plain(error: Exception) -> Exception | None:
+    """Mistakes of a person's need no traceback."""
+    return None if isinstance(error, SaccadeError) else error
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket on that port, before anything is loaded."""
+    if not 0 <= port <= 65535:
+        raise ConfigError(f"port={port} must be from 0 (any that is free) to 65535")
+    try:
+        family, kind, proto, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, proto)
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise ConfigError(f"host={host!r} port={port} cannot be listened on: {error}") from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(where)
+        listener.listen(1)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = "it is in use" if getattr(error, "errno", None) == errno.EADDRINUSE else str(error)
+        raise ConfigError(
+            f"port {port} of {host} cannot be used: {reason}; choose another with --port"
+        ) from error
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    """What to type into a browser."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(host), str(host))
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _leave_now(code: int) -> None:
+    """Without waiting for anyone: not for a decoding, nor for whoever reads our output."""
+    os._exit(code)

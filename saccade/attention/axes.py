@@ -1,0 +1,22 @@
+"""What lies along a side of an attention map: words, or the patches of a picture."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A sequence with a name, such as `source`; a grid is read row by row.
+
+    `special` is how many positions before the grid are none of its cells (class tokens, registers).
+    A window is a grid whose cells are cut into groups that see only one another.
+    """
+
+    name: str
+    kind: Literal["tokens", "grid", "window"] = "tokens"
+    height: int = 0
+    width: int = 0
+    special: int = 0
+
+
+TEXT, SOURCE, TARGET = Axis("text"), Axis("source"), Axis("target")

@@ -1,6 +1,7 @@
 """One meaning, several ways to compute it: what a look is, by whatever serves best here."""
 
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -40,6 +41,11 @@ def _suits_triton(view: View, keep: Keep) -> bool:
     """Whether the kernel is there and made for this: not for doubles, nor for many top keys."""
     if not view.q.is_cuda or view.q.dtype == torch.float64 or keep.top > MOST_TOP:
         return False
+    return _triton_is_there()
+
+
+@cache
+def _triton_is_there() -> bool:
     return find_spec("triton") is not None
 
 

@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.failure = None
             self._send(status, "application/json", json.dumps(answer), headers)
         elif self.path == "/v1/predict":
-            events = ({"text": "When"}, {"text": " Mary"}, {"done": True, "text": "When Mary"})
+            events = ({"text": "When"}, {"text": "When Mary"}, {"done": True, "text": "When Mary"})
             lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
             self._send(200, "text/event-stream", lines)
         else:
@@ -102,6 +102,17 @@ def test_an_example_is_one_click_away(page: Any, server: Server) -> None:
     expected = {"run": "transformer-base", "text": "She does not eat the old apples.", "beam": 5}
     assert body == expected
     assert page.locator(".empty").count() == 0
+
+
+def test_enter_asks_and_shift_enter_begins_a_line(page: Any, server: Server) -> None:
+    box = page.locator(".ask textarea")
+    box.fill("She does not eat")
+    box.press("Shift+Enter")
+    box.type("apples.")
+    assert server.asked == []
+    box.press("Enter")
+    page.wait_for_selector("#flow .ribbon")
+    assert server.asked[0][1]["text"] == "She does not eat\napples."
 
 
 def test_a_second_run_can_be_asked_for(page: Any, server: Server) -> None:

@@ -23,7 +23,18 @@ CHECKED = 2048  # positions at which errors are measured
 
 @dataclass(frozen=True, kw_only=True)
 class LookBench:
-    """The attention that is measured; batch 1."""
+    """The attention that is measured; batch 1.
+
+    Args:
+        lengths: positions, one row each.
+        heads: how many.
+        head_width: of each head.
+        causal: no position sees those after it.
+        precision: bf16, fp16 or fp32.
+        device: cpu or cuda.
+        seed: of the queries, keys and values.
+        seconds: for which each length is measured at least.
+    """
 
     lengths: tuple[int, ...] = (1024, 4096, 8192)
     heads: int = 8
@@ -32,6 +43,7 @@ class LookBench:
     precision: str = "fp32"
     device: str = "cpu"
     seed: int = 0
+    seconds: float = 2.0
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -89,7 +101,7 @@ def _row(bench: LookBench, length: int) -> Row:
     }
     if 3 * bench.heads * length**2 * 4 <= LARGEST_DENSE[torch.device(bench.device).type]:
         works["eager"] = _eager(bench, q, k, v)
-    times = measure(works, torch.device(bench.device))
+    times = measure(works, torch.device(bench.device), least_seconds=bench.seconds)
     ratio = {name: time.seconds / times["fused"].seconds for name, time in times.items()}
     eager = times.get("eager")
     plain = F.scaled_dot_product_attention(q, k, v, is_causal=bench.causal)
@@ -151,7 +163,10 @@ def errors(bench: LookBench) -> list[Error]:
 
 def _dense(view: View) -> Glance:
     """By the formula, every step in the precision of the queries."""
-    scores = view.scores()
+    scores = view.q @ view.k.mT * view.scale
+    if view.causal:
+        hidden = ~masks.causal(*view.shape[2:], device=scores.device)
+        scores = scores.masked_fill(hidden, -torch.inf)
     weights = scores.softmax(dim=-1)
     return dense.observe(weights, BUNDLE, lse=scores.logsumexp(dim=-1))
 

@@ -23,7 +23,7 @@ def text_axis(
     spans = vocabulary.spans_of(tokens) if spans is None else spans
     return {
         "kind": "tokens",
-        "tokens": labels(vocabulary, tokens),
+        "tokens": _spaced(labels(vocabulary, tokens), [text[a:b] for a, b in spans]),
         "words": word_ranges(tokens, spans, text),
         "prompt": len(tokens),
         "log_p": None,
@@ -35,6 +35,12 @@ def text_axis(
 def labels(vocabulary: Vocabulary, tokens: list[int]) -> list[str]:
     """Each token as it reads by itself."""
     return [SHORT.get(piece, piece) for piece in vocabulary.pieces(tokens)]
+
+
+def _spaced(pieces: list[str], parts: list[str]) -> list[str]:
+    """A vocabulary of words knows no blanks: its words get those that the text has before them."""
+    spaced = [part if part.strip() == piece else piece for piece, part in zip(pieces, parts)]
+    return [*spaced, *pieces[len(spaced) :]]
 
 
 def word_ranges(

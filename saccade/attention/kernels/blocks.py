@@ -25,6 +25,7 @@ from saccade.attention.kernels.dense import rows_in_cells
 from saccade.attention.view import UNSEEN, View
 
 BLOCK_BYTES = {"cpu": 1 << 22, "other": 1 << 27}  # near enough; enough to fill a GPU
+PART = 128  # values among which the largest are sought at once
 WORTH_THREADS = 1 << 20  # scores of a head
 LOG2E, LN2 = math.log2(math.e), math.log(2)
 GROUP = 32  # keys whose maximum is taken together where no map asks for larger cells
@@ -303,9 +304,18 @@ def _top(block: _Block, groups: Int[Tensor, "t c"], found: _Found) -> None:
 def _best(
     values: Float[Tensor, "t s"], many: int
 ) -> tuple[Float[Tensor, "t many"], Int[Tensor, "t many"]]:
-    """The largest of each row, in order. torch keeps a heap only in rows of 64 · many or longer."""
+    """The largest of each row, in order.
+
+    Part by part: torch's own selection takes three times as long for twice as many from 128 on.
+    """
+    size = values.shape[1]
     if many == 1:
         largest, index = values.max(dim=-1, keepdim=True)
         return largest, index
-    found = F.pad(values, (0, max(0, 64 * many - values.shape[1])), value=2 * UNSEEN).topk(many)
-    return found.values, found.indices
+    if size <= PART or many > PART:
+        found = values.topk(many)
+        return found.values, found.indices
+    parts = F.pad(values, (0, -size % PART), value=2 * UNSEEN).unflatten(1, (-1, PART)).topk(many)
+    first = torch.arange(0, size, PART, device=values.device)[:, None]
+    best, index = _best(parts.values.flatten(1), many)
+    return best, (parts.indices + first).flatten(1).gather(1, index)

@@ -10,7 +10,7 @@ from saccade.app.bench.timing import measure
 from saccade.app.cli.bench import bench_command
 from saccade.errors import ConfigError
 
-TINY = LookBench(lengths=(64, 300), heads=2, head_width=8)
+TINY = LookBench(lengths=(64, 300), heads=2, head_width=8, seconds=0.0)
 
 
 def test_a_row_per_length_with_ratios_to_the_fused_kernel() -> None:
@@ -38,7 +38,7 @@ def test_the_figures_are_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    bench_command("look", bench=LookBench(lengths=(64,), heads=1, head_width=8))
+    bench_command("look", bench=LookBench(lengths=(64,), heads=1, head_width=8, seconds=0.0))
     captured = capsys.readouterr()
     assert "fused ms" in captured.out
     assert "64 positions measured" in captured.err

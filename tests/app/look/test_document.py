@@ -10,10 +10,12 @@ import torch
 from saccade.app.look.document import LookSettings, look_document
 from saccade.attention.glance import Keep
 from saccade.attention.looking import looking
-from saccade.data.vocabulary import END, START
+from saccade.data.vocabulary import END, START, Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
+from saccade.models.gpt import GptConfig
 from saccade.tasks.generate import Writer
+from saccade.tasks.language import LanguageSettings
 from saccade.tasks.translate import Translator
 from saccade.tasks.translation import encode_source
 
@@ -122,6 +124,16 @@ def test_a_language_model_shows_prompt_and_continuation() -> None:
         weights = values(document, site["arrays"]["weights"])
         np.testing.assert_allclose(np.triu(weights, 1), 0.0)
         np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=2e-3)
+
+
+def test_words_of_a_vocabulary_of_words_are_told_with_their_blanks() -> None:
+    words = Vocabulary.train(["I think therefore I am", "I like machine learning"], level="words")
+    config = GptConfig(vocabulary=len(words), width=8, heads=2, depth=1, longest=16)
+    settings = LanguageSettings(unit="lines", level="words")
+    model = Model("words", Writer(config.build(), words, settings))
+    axis = look_document(model, "I think I am", LookSettings())["looks"][0]["axes"]["text"]
+    assert axis["tokens"] == ["<start>", "I", " think", " I", " am"]
+    assert axis["words"] == [(1, 2), (2, 3), (3, 4), (4, 5)]
 
 
 def long_document(*, width: int = 16, **settings: object) -> tuple[Model, dict]:

@@ -21,6 +21,8 @@ from saccade.attention.kernels import dense
 from saccade.attention.view import View
 from saccade.errors import ConfigError
 
+pytestmark = pytest.mark.slow  # the interpreter takes 40 seconds
+
 ROOT = Path(__file__).parents[3]
 HALVES = (torch.bfloat16, torch.float16)
 

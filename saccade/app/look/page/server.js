@@ -88,7 +88,9 @@ export class ServerBar {
     this.written = el("p", { class: "written", hidden: true });
     this.options = this.#options();
     this.text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.ask();
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.ask();
     });
     this.run.addEventListener("change", () => this.#suit());
     this.root = el("section", { class: "ask", "aria-label": "Ask the model" },

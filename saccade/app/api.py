@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from torch import nn
+
 from saccade.app.look.document import LookSettings, look_document
 from saccade.app.look.picture import Look
-from saccade.attention.glance import Keep
+from saccade.attention.glance import Glance, Keep
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
@@ -41,11 +43,24 @@ class Prediction:
     _model: "TranslationModel"
     _how: Decoding
 
+    @property
+    def attention(self) -> dict[str, Glance]:
+        """What each site that looks at the source saw, a row per token and one for the end.
+
+        The rows are those of this hypothesis: they followed it through the beam.
+        """
+        return self._seen().attention
+
+    def _seen(self) -> Translated:
+        if self._translated.attention:
+            return self._translated
+        again = self._model.predict(self.source, look=True, **vars(self._how))
+        same = (one for one in (again, *again.others) if one.text == self.text)
+        return next(same, again)._translated
+
     def look(self) -> Look:
         """Where the model looked for each word."""
-        model, translated = self._model, self._translated
-        if not translated.attention:
-            translated = model.predict(self.source, look=True, **vars(self._how))._translated
+        model, translated = self._model, self._seen()
         how = LookSettings(beam=self._how.beam, length_penalty=self._how.length_penalty)
         return Look(
             rows=words(translated.text),
@@ -65,6 +80,11 @@ class TranslationModel:
 
     def __init__(self, name: str, recipe: Recipe, tool: Translator) -> None:
         self.name, self.recipe, self.tool = name, recipe, tool
+
+    @property
+    def network(self) -> nn.Module:
+        """The module itself, for `saccade.looking` and for anything else that torch can do."""
+        return self.tool.model
 
     @overload
     def predict(self, text: str, *, look: bool = ..., **decoding: Any) -> Prediction: ...
@@ -109,6 +129,11 @@ class LanguageModel:
 
     def __init__(self, name: str, recipe: Recipe, tool: Writer) -> None:
         self.name, self.recipe, self.tool = name, recipe, tool
+
+    @property
+    def network(self) -> nn.Module:
+        """The module itself."""
+        return self.tool.model
 
     def predict(
         self, prompt: str = "", *, count: int = 1, most_tokens: int = 100, **decoding: Any

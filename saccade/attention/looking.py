@@ -51,6 +51,12 @@ class Trace:
             known = ", ".join(self._seen) or "none yet: run the model inside the block"
             raise ConfigError(f"nothing was seen at {name!r}; there are: {known}")
         calls = self._seen[name]
+        sizes = sorted({len(glance.lse) for glance in calls})
+        if len(sizes) > 1:
+            raise ConfigError(
+                f"{name} was called with batches of {' and '.join(map(str, sizes))} rows, which do "
+                f"not make one look; take them one by one with trace.calls({name!r})"
+            )
         return calls[0] if len(calls) == 1 else joined(calls)
 
     def calls(self, name: str) -> list[Glance]:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 import saccade
 from saccade.app.api import LanguageModel, TranslationModel
@@ -53,6 +54,26 @@ def test_words_looked_at_are_made_of_the_pieces_that_were_written(translator: Pa
     (pieces,) = translated.attention.values()  # a row for each token and one for the end
     assert pieces.entropy.shape[2] == len(translated.tokens) + translated.finished
     assert prediction.look().weights.sum(dim=1).max() <= 1 + 1e-6
+
+
+def test_attention_of_a_hypothesis_is_there_whether_it_was_asked_for_or_not(
+    translator: Path,
+) -> None:
+    model = load_translator(translator)
+    asked = model.predict("The dog eats an apple.", beam=3, n_best=3, look=True)
+    later = model.predict("The dog eats an apple.", beam=3, n_best=3)
+    for one, other in zip((asked, *asked.others), (later, *later.others)):
+        (glance,), (same,) = one.attention.values(), other.attention.values()
+        torch.testing.assert_close(glance.entropy, same.entropy)
+        assert glance.entropy.shape[2] == len(one._translated.tokens) + one._translated.finished
+
+
+def test_looking_at_the_network_sees_a_prediction(translator: Path) -> None:
+    model = load_translator(translator)
+    with saccade.looking(model.network) as trace:
+        prediction = model.predict("The dog eats an apple.", beam=1)
+    steps = len(prediction._translated.tokens) + prediction._translated.finished
+    assert trace["decoder.cross"].entropy.shape == (1, 1, steps)
 
 
 def test_a_language_model_writes_the_same_for_the_same_seed(writer: Path) -> None:

@@ -388,3 +388,12 @@ def test_asking_for_no_site_that_exists_names_those_that_do() -> None:
     )
     with pytest.raises(ConfigError, match=message):
         looking(transformer(), only="crossed").__enter__()
+
+
+def test_calls_of_different_batches_are_not_joined() -> None:
+    model = transformer()
+    with looking(model, only="0.cross") as trace:
+        model(SOURCE, LENGTHS, TARGET)
+        model(SOURCE[:1], LENGTHS[:1], TARGET[:1])
+    with pytest.raises(ConfigError, match="batches of 1 and 2 rows"):
+        trace["decoder.0.cross"]

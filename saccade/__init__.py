@@ -1,33 +1,30 @@
 """Saccade: attention models you can train on your own data, use, and see where they look."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from saccade.app.api import load as load
+    from saccade.app.look.traced import show as show
     from saccade.attention.glance import Keep as Keep
     from saccade.attention.looking import looking as looking
     from saccade.attention.rollout import rolling_out as rolling_out
 
 __version__ = "0.1.0"
-__all__ = ["Keep", "load", "looking", "rolling_out"]
+__all__ = ["Keep", "load", "looking", "rolling_out", "show"]
+
+
+_HOMES = {
+    "Keep": "saccade.attention.glance",
+    "load": "saccade.app.api",
+    "looking": "saccade.attention.looking",
+    "rolling_out": "saccade.attention.rollout",
+    "show": "saccade.app.look.traced",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: `import saccade` alone stays quick."""
-    if name == "load":
-        from saccade.app.api import load
-
-        return load
-    if name == "looking":
-        from saccade.attention.looking import looking
-
-        return looking
-    if name == "Keep":
-        from saccade.attention.glance import Keep
-
-        return Keep
-    if name == "rolling_out":
-        from saccade.attention.rollout import rolling_out
-
-        return rolling_out
-    raise AttributeError(f"module 'saccade' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'saccade' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

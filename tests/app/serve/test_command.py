@@ -14,6 +14,8 @@ from saccade.app.serve.server import address, bind
 from saccade.errors import ConfigError, RunError
 from tests.app.serve.serving import COMMAND
 
+pytestmark = pytest.mark.slow  # waits for deadlines, or starts processes
+
 
 def run(*arguments: str) -> None:
     tyro.cli(serve_command, args=list(arguments), config=(tyro.conf.OmitArgPrefixes,))

@@ -10,6 +10,8 @@ import pytest
 from tests.app.serve.faults import Faults, faulty
 from tests.app.serve.serving import LocalServer, eventually
 
+pytestmark = pytest.mark.slow  # waits for deadlines, or starts processes
+
 TEXT = "We eat the old bread."
 
 

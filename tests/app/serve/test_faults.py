@@ -13,6 +13,8 @@ import pytest
 from tests.app.serve.faults import faulty
 from tests.app.serve.serving import LocalServer, eventually
 
+pytestmark = pytest.mark.slow  # waits for deadlines, or starts processes
+
 TEXT = "We eat."
 HANG_S = 1.0
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.app.serve.serving import LocalServer, eventually, refusal
 
+pytestmark = pytest.mark.slow  # waits for deadlines, or starts processes
+
 PATIENCE = 1.0
 SLACK = 1.5  # this machine may be busy
 HEAD = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

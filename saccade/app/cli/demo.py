@@ -59,7 +59,7 @@ def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
     print(f"\nThe first of these as a page that works anywhere: {page}")
     if serve and sys.stdin.isatty():
         print("Now type sentences of your own and look, on this page; Ctrl-C ends it.\n")
-        serve_command((str(out),), browser=True)
+        serve_command((str(out),), port=0, browser=True)  # any port that is free
     else:
         print(f"To type sentences of your own and look: saccade serve {out}")
 

@@ -6,8 +6,8 @@ third of the other. Two facts keep the reductions few. A query's
 largest weight is the largest of its cells' maxima; and its `top` largest weights lie in the `top`
 cells with the largest maxima, so that only those are searched.
 
-The choices of V and dO that make a fused kernel give the same statistics (V = one-hot buckets,
-dO = 1) cost a fused pass each, several times this one: see docs/looking.md.
+The choices of V and dO that make a fused kernel give some of the same statistics (V = one-hot
+buckets, dO = 1) cost four times this pass together: docs/looking.md has the figures.
 """
 
 import math

@@ -100,3 +100,11 @@ def _hash(text: str) -> str:
 
 def _file(name: str) -> str:
     return (files("saccade.app.look") / "page" / name).read_text(encoding="utf-8")
+
+
+def framed(document: dict[str, Any]) -> str:
+    """The page in a frame of its own, for notebooks: neither reaches into the other."""
+    return (
+        f'<iframe srcdoc="{escape(page_html(document), quote=True)}" '
+        'title="where the model looked" style="width:100%;height:760px;border:0"></iframe>'
+    )

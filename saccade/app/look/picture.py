@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.app.look.html import page_html
+from saccade.app.look.html import framed, page_html
 from saccade.app.look.png import draw_png
 from saccade.app.look.svg import draw_svg
 from saccade.app.look.terminal import draw_text
@@ -49,11 +48,7 @@ class Look:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """What a notebook shows: the page in a frame of its own, else the picture."""
-        frame = (
-            f'<iframe srcdoc="{escape(page_html(self.document()), quote=True)}" '
-            'title="where the model looked" style="width:100%;height:760px;border:0"></iframe>'
-        )
-        return {"text/html": frame, "image/svg+xml": self._svg().decode()}
+        return {"text/html": framed(self.document()), "image/svg+xml": self._svg().decode()}
 
     def _html(self) -> bytes:
         return page_html(self.document()).encode()

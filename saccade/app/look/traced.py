@@ -1,13 +1,12 @@
 """A page for any trace: of a model that Saccade did not make, or a pass that it did not run."""
 
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.document import FORMAT
-from saccade.app.look.html import page_html
+from saccade.app.look.html import framed
 from saccade.app.look.picture import save_document
 from saccade.app.look.site import Plan, add_zoom, site_entry
 from saccade.attention.axes import Axis
@@ -32,8 +31,7 @@ class Page:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        page = escape(page_html(self.document), quote=True)
-        return f'<iframe srcdoc="{page}" style="width:100%;height:760px;border:0"></iframe>'
+        return framed(self.document)
 
 
 def show(

@@ -34,13 +34,15 @@ GROUP = 32  # keys whose maximum is taken together where no map asks for larger 
 def observe(view: View, keep: Keep) -> Glance:
     """What `dense.observe` finds in the weights, without the weights."""
     batch, heads, queries, keys = view.shape
-    found = _Found.empty(view, keep)
+    found = _empty(view, keep)
     each = [(b, n) for b in range(batch) for n in range(heads)]
     if view.q.device.type != "cpu" or len(each) == 1 or queries * keys < WORTH_THREADS:
         _look_at(each, view, keep, found)
     else:
         _share(each, lambda part: _look_at(part, view, keep, found))
-    return found.glance(view, keep)
+    if found.mean_map is not None:
+        found.mean_map.div_(rows_in_cells(queries, found.cell[0], like=found.mean_map)[:, None])
+    return found
 
 
 def _share(each: list[tuple[int, int]], look: Callable[[list[tuple[int, int]]], None]) -> None:
@@ -62,16 +64,17 @@ def _share(each: list[tuple[int, int]], look: Callable[[list[tuple[int, int]]], 
         torch.set_num_threads(cores)
 
 
-def _look_at(heads: list[tuple[int, int]], view: View, keep: Keep, found: "_Found") -> None:
+def _look_at(heads: list[tuple[int, int]], view: View, keep: Keep, found: Glance) -> None:
     """All queries of some heads, a block at a time."""
     _, _, queries, keys = view.shape
     size = BLOCK_BYTES["cpu" if view.q.device.type == "cpu" else "other"]
-    rows = min(queries, max(1, size // (4 * max(keys, 1)) // found.down) * found.down)
-    room = _Room(view, rows * (keys + found.group))
+    rows = min(queries, max(1, size // (4 * max(keys, 1)) // found.cell[0]) * found.cell[0])
+    group = _group(found)
+    room = _Room(view, rows * (keys + group))
     for b, n in heads:
         for start in range(0, queries, max(rows, 1)):
             part = slice(start, min(start + rows, queries))
-            block = _block(view, b, n, part, found.group, room)
+            block = _block(view, b, n, part, group, room)
             if block.logs.numel():
                 _look(block, room.weights(block.logs), keep, found)
 
@@ -119,8 +122,7 @@ class _Room:
     """Memory for one block and its exponential, used again and again: fresh pages are slow."""
 
     def __init__(self, view: View, size: int) -> None:
-        precision = torch.float64 if view.q.dtype == torch.float64 else torch.float32
-        self._logs = torch.empty(size, device=view.q.device, dtype=precision)
+        self._logs = torch.empty(size, device=view.q.device, dtype=_precision(view))
         self._weights = torch.empty_like(self._logs)
         self._triangles: dict[tuple[int, int, int], Bool[Tensor, "t s"]] = {}
 
@@ -166,94 +168,64 @@ def _score(
         scores.masked_fill_((t - s).abs() > view.reach, UNSEEN)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Room for what is found, filled block by block."""
+def _empty(view: View, keep: Keep) -> Glance:
+    """A glance of nothing yet, to be filled block by block; `mean_map` is a sum until the end."""
+    batch, heads, queries, keys = view.shape
+    some = torch.zeros(1, device=view.q.device, dtype=_precision(view))
 
-    down: int  # queries to a cell
-    group: int  # keys to a cell
-    lse: Float[Tensor, "B N T"]
-    entropy: Float[Tensor, "B N T"]
-    highest: Float[Tensor, "B N T"]
-    where: Int[Tensor, "B N T"]
-    sink: Float[Tensor, "B N T"]
-    local: Float[Tensor, "B N T"]
-    received: Float[Tensor, "B N S"]
-    sums: Float[Tensor, "B N Gt Gs"]
-    peaks: Float[Tensor, "B N Gt Gs"]
-    top_weights: Float[Tensor, "B N T top"]
-    top_places: Int[Tensor, "B N T top"]
+    def zeros(*shape: int) -> Tensor:
+        return some.new_zeros(batch, heads, *shape)
 
-    @classmethod
-    def empty(cls, view: View, keep: Keep) -> "_Found":
-        batch, heads, queries, keys = view.shape
-        down, group = (keep.cell(queries), keep.cell(keys)) if keep.map_side else (1, GROUP)
-        many = min(keep.top, keys)
-        precision = torch.float64 if view.q.dtype == torch.float64 else torch.float32
-        some = torch.zeros(batch, heads, 1, device=view.q.device, dtype=precision)
-
-        def zeros(*shape: int) -> Tensor:
-            return some.new_zeros(batch, heads, *shape)
-
-        maps = (-(-queries // down), -(-keys // group)) if keep.map_side else (0, 0)
-        return cls(
-            down,
-            group,
-            lse=zeros(queries) - torch.inf,
-            entropy=zeros(queries),
-            highest=zeros(queries),
-            where=zeros(queries).long() - 1,
-            sink=zeros(queries),
-            local=zeros(queries),
-            received=zeros(keys if keep.received else 0),
-            sums=zeros(*maps),
-            peaks=zeros(*maps),
-            top_weights=zeros(queries, many),
-            top_places=zeros(queries, many).long() - 1,
-        )
-
-    def glance(self, view: View, keep: Keep) -> Glance:
-        size = rows_in_cells(view.shape[2], self.down, like=self.sums)[:, None]
-        return Glance(
-            lse=self.lse,
-            entropy=self.entropy,
-            highest=self.highest,
-            where=self.where,
-            sink=self.sink,
-            local=self.local,
-            received=self.received if keep.received else None,
-            mean_map=self.sums / size if keep.map_side else None,
-            max_map=self.peaks if keep.map_side else None,
-            cell=(self.down, self.group) if keep.map_side else (1, 1),
-            top_weights=self.top_weights if keep.top else None,
-            top_places=self.top_places if keep.top else None,
-            causal=view.causal,
-            reach=view.reach,
-            keys=view.shape[3],
-        )
+    cell = (keep.cell(queries), keep.cell(keys)) if keep.map_side else (1, 1)
+    maps = -(-queries // cell[0]), -(-keys // cell[1])
+    many = min(keep.top, keys)
+    return Glance(
+        lse=zeros(queries) - torch.inf,
+        entropy=zeros(queries),
+        highest=zeros(queries),
+        where=zeros(queries).long() - 1,
+        sink=zeros(queries),
+        local=zeros(queries),
+        received=zeros(keys) if keep.received else None,
+        mean_map=zeros(*maps) if keep.map_side else None,
+        max_map=zeros(*maps) if keep.map_side else None,
+        cell=cell,
+        top_weights=zeros(queries, many) if keep.top else None,
+        top_places=zeros(queries, many).long() - 1 if keep.top else None,
+        causal=view.causal,
+        reach=view.reach,
+        keys=keys,
+    )
 
 
-def _look(block: _Block, weights: Float[Tensor, "t s"], keep: Keep, found: _Found) -> None:
+def _group(glance: Glance) -> int:
+    """Keys whose maximum is taken together: a cell of the maps, if there are any."""
+    return GROUP if glance.mean_map is None else glance.cell[1]
+
+
+def _precision(view: View) -> torch.dtype:
+    return torch.promote_types(view.q.dtype, torch.float32)
+
+
+def _look(block: _Block, weights: Float[Tensor, "t s"], keep: Keep, found: Glance) -> None:
     """Reduce one block, in as few passes over it as there are things to know."""
-    b, n, rows, logs = block.b, block.n, block.rows, block.logs
-    maxima = logs.unflatten(1, (-1, found.group)).amax(dim=-1)  # (t, groups)
+    b, n, rows, logs, group = block.b, block.n, block.rows, block.logs, _group(found)
+    maxima = logs.unflatten(1, (-1, group)).amax(dim=-1)  # (t, groups)
     best, groups = _best(maxima, min(max(keep.top, 1), maxima.shape[1]))  # (t, c)
     highest, best_group = best[:, 0], groups[:, 0]
     blind = highest <= UNSEEN / 2
-    inside = _groups(logs, best_group[:, None], found.group).argmax(dim=-1)
-    where = block.first + best_group * found.group + inside
+    inside = _groups(logs, best_group[:, None], group).argmax(dim=-1)
+    where = block.first + best_group * group + inside
     found.lse[b, n, rows] = block.lse.masked_fill(blind, -torch.inf)
     found.highest[b, n, rows] = highest.exp2()
     found.where[b, n, rows] = where.masked_fill(blind, -1)
     found.sink[b, n, rows] = weights[:, : max(0, keep.sink - block.first)].sum(dim=-1)
     found.local[b, n, rows] = _near(weights, block, keep.local)
-    if keep.received:
+    if found.received is not None:
         seen = found.received[b, n, block.first : block.first + logs.shape[1]]
         seen += weights.sum(dim=0)[: len(seen)]
-    if keep.map_side:
-        _map(block, weights, maxima, found)
-    if keep.top:
-        _top(block, groups, found)
+    _map(block, weights, maxima, found)
+    _top(block, groups, found)
     # Last, because the logs are overwritten: −ln 2 · Σ a log₂ a.
     found.entropy[b, n, rows] = (-LN2 * logs.mul_(weights).sum(dim=-1)).clamp(min=0.0)
 
@@ -277,27 +249,33 @@ def _near(weights: Float[Tensor, "t s"], block: _Block, local: int) -> Float[Ten
 
 
 def _map(
-    block: _Block, weights: Float[Tensor, "t s"], maxima: Float[Tensor, "t g"], found: _Found
+    block: _Block, weights: Float[Tensor, "t s"], maxima: Float[Tensor, "t g"], found: Glance
 ) -> None:
     """Blocks hold whole cells, so each fills its rows of the maps."""
-    sums = weights.unflatten(1, (-1, found.group)).sum(dim=-1)  # (t, groups)
-    short = -len(sums) % found.down
-    sums = F.pad(sums, (0, 0, 0, short)).unflatten(0, (-1, found.down)).sum(dim=1)
-    peaks = F.pad(maxima, (0, 0, 0, short), value=UNSEEN).unflatten(0, (-1, found.down))
-    down = slice(block.rows.start // found.down, block.rows.start // found.down + len(sums))
-    across = slice(block.first // found.group, block.first // found.group + sums.shape[1])
-    found.sums[block.b, block.n, down, across] = sums
-    found.peaks[block.b, block.n, down, across] = peaks.amax(dim=1).exp2()
+    if found.mean_map is None or found.max_map is None:
+        return
+    high, wide = found.cell
+    sums = weights.unflatten(1, (-1, wide)).sum(dim=-1)  # (t, groups)
+    short = -len(sums) % high
+    sums = F.pad(sums, (0, 0, 0, short)).unflatten(0, (-1, high)).sum(dim=1)
+    peaks = F.pad(maxima, (0, 0, 0, short), value=UNSEEN).unflatten(0, (-1, high))
+    down = slice(block.rows.start // high, block.rows.start // high + len(sums))
+    across = slice(block.first // wide, block.first // wide + sums.shape[1])
+    found.mean_map[block.b, block.n, down, across] = sums
+    found.max_map[block.b, block.n, down, across] = peaks.amax(dim=1).exp2()
 
 
-def _top(block: _Block, groups: Int[Tensor, "t c"], found: _Found) -> None:
+def _top(block: _Block, groups: Int[Tensor, "t c"], found: Glance) -> None:
     """The largest weights of the groups with the largest maxima: there are none larger."""
-    logs = _groups(block.logs, groups, found.group)  # (t, c · group)
+    if found.top_weights is None or found.top_places is None:
+        return
+    group = _group(found)
+    logs = _groups(block.logs, groups, group)  # (t, c · group)
     best, index = _best(logs, min(found.top_weights.shape[-1], logs.shape[1]))
-    places = block.first + groups.gather(1, index // found.group) * found.group
+    places = block.first + groups.gather(1, index // group) * group
     many = slice(0, best.shape[1])
     found.top_weights[block.b, block.n, block.rows, many] = best.exp2()
-    places = (places + index % found.group).masked_fill(best <= UNSEEN / 2, -1)
+    places = (places + index % group).masked_fill(best <= UNSEEN / 2, -1)
     found.top_places[block.b, block.n, block.rows, many] = places
 
 

@@ -30,12 +30,12 @@ const RAMPS = {
 let currentTheme = null;
 const knownColours = new Map();
 
+// What the system asks for.
+export const nightfall = matchMedia("(prefers-color-scheme: dark)");
+
 // Asked for each cell, so it is remembered until `themeChanged`.
 export function theme() {
-  if (currentTheme === null) {
-    const wish = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    currentTheme = document.documentElement.dataset.theme ?? wish;
-  }
+  currentTheme ??= document.documentElement.dataset.theme;
   return currentTheme;
 }
 

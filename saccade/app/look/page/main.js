@@ -1,6 +1,6 @@
 // Puts the page together: head, views, foot, keys.
 
-import { themeChanged, theme } from "./colour.js";
+import { nightfall, themeChanged, theme } from "./colour.js";
 import { CompareView } from "./compare.js";
 import { button, segmented } from "./controls.js";
 import { Arrays } from "./decode.js";
@@ -27,6 +27,7 @@ class Page {
     this.host = document.querySelector("main");
     this.foot = footBar();
     this.help = helpDialog();
+    this.#followSystem();
     this.tabs = el("div", { class: "tabs" });
     document.body.append(this.foot.root, this.help);
     this.#head();
@@ -35,7 +36,7 @@ class Page {
     );
     this.state.watch((changed) => this.#changed(changed));
     window.addEventListener("keydown", (event) => this.#key(event));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#repaint());
+    nightfall.addEventListener("change", () => this.#followSystem());
   }
 
   #head() {
@@ -128,12 +129,18 @@ class Page {
     );
   }
 
-  #flip() {
-    document.documentElement.dataset.theme = theme() === "dark" ? "light" : "dark";
-    this.#repaint();
+  // Until the reader has chosen.
+  #followSystem() {
+    if (!this.chosen) this.#dress(nightfall.matches ? "dark" : "light");
   }
 
-  #repaint() {
+  #flip() {
+    this.chosen = true;
+    this.#dress(theme() === "dark" ? "light" : "dark");
+  }
+
+  #dress(name) {
+    document.documentElement.dataset.theme = name;
     themeChanged();
     this.view?.repaint();
   }

@@ -8,9 +8,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from saccade.attention import masks
+from saccade.attention.kernels.packed import packed_attention
 from saccade.attention.kernels.sdpa import sdpa_with_lse
 from saccade.attention.scores import Score, scaled_dot
+from saccade.attention.segments import Segments
 from saccade.attention.view import View, Watcher
+
+Mask = Bool[Tensor, "#B #N #T S"] | Segments | None
 
 
 class Attended(NamedTuple):
@@ -59,7 +63,7 @@ def fused(
     k: Float[Tensor, "B N S K"],
     v: Float[Tensor, "B N S Kv"],
     *,
-    mask: Bool[Tensor, "#B #N #T S"] | None = None,
+    mask: Mask = None,
     causal: bool = False,
     scale: float | None = None,
     watcher: Watcher | None = None,
@@ -68,6 +72,8 @@ def fused(
 
     A watcher is shown what the weights follow from; the output is the same to the last bit.
     """
+    if isinstance(mask, Segments):
+        return _packed(q, k, v, mask, causal=causal, scale=scale, watcher=watcher)
     seen, hides = mask, causal
     if causal and q.shape[-2] == 1:
         causal = False  # the newest position sees all that there is
@@ -82,3 +88,22 @@ def fused(
     known = q.shape[-1] ** -0.5 if scale is None else scale
     watcher(View(q, k, known, causal=hides, mask=seen, lse=lse))
     return output
+
+
+def _packed(
+    q: Float[Tensor, "1 N T K"],
+    k: Float[Tensor, "1 N S K"],
+    v: Float[Tensor, "1 N S Kv"],
+    segments: Segments,
+    *,
+    causal: bool,
+    scale: float | None,
+    watcher: Watcher | None,
+) -> Float[Tensor, "1 N T Kv"]:
+    known = q.shape[-1] ** -0.5 if scale is None else scale
+    rows = [x[0].transpose(0, 1) for x in (q, k, v)]  # (T, N, K)
+    output = packed_attention(rows[0], rows[1], rows[2], segments, causal=causal, scale=known)
+    if watcher is not None:
+        mask = segments.mask(q.shape[2], k.shape[2])
+        watcher(View(q, k, known, causal=causal, mask=mask))
+    return output.transpose(0, 1)[None]

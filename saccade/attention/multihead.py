@@ -1,11 +1,14 @@
 """Multi-head attention: N small attentions side by side (Vaswani et al. 2017, arXiv:1706.03762)."""
 
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
-from saccade.attention.attend import fused
+from saccade.attention.attend import Mask, fused
 from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
+from saccade.attention.kernels.linear import Linear, together
+from saccade.attention.kernels.packed import packed_cross_attention, packed_self_attention
+from saccade.attention.segments import Segments
 from saccade.attention.site import Site
 from saccade.errors import ConfigError
 
@@ -37,10 +40,10 @@ class MultiHeadAttention(Site):
         self.heads = heads
         self.head_width = head_width or width // heads
         inner = heads * self.head_width
-        self.to_q = nn.Linear(width, inner)
-        self.to_k = nn.Linear(key_width or width, inner)
-        self.to_v = nn.Linear(value_width or key_width or width, inner)
-        self.to_output = nn.Linear(inner, width)
+        self.to_q = Linear(width, inner)
+        self.to_k = Linear(key_width or width, inner)
+        self.to_v = Linear(value_width or key_width or width, inner)
+        self.to_output = Linear(inner, width)
 
     def forward(
         self,
@@ -48,21 +51,31 @@ class MultiHeadAttention(Site):
         y: Float[Tensor, "B S Dk"],
         z: Float[Tensor, "B S Dv"] | None = None,
         *,
-        mask: Bool[Tensor, "#B #N #T S"] | None = None,
+        mask: Mask = None,
         causal: bool = False,
         cache: KeyValues | None = None,
     ) -> Float[Tensor, "B T Dq"]:
         """With a `cache`, `y` holds only the new positions, and the old ones are seen as well."""
-        k, v = self.memory(y, z)
+        if isinstance(mask, Segments) and self.watcher is None and z is None and cache is None:
+            return self._read_packed(x, y, mask, causal=causal)
+        if x is y and z is None:
+            joint = together(x, self.to_q, self.to_k, self.to_v)
+            q, k, v = map(self._split, joint.chunk(3, dim=-1))
+        else:
+            q, (k, v) = self._split(self.to_q(x)), self.memory(y, z)
         if cache is not None:
             k, v = cache.append(k, v)
-        return self.read(x, k, v, mask=mask, causal=causal)
+        return self._read(q, k, v, mask=mask, causal=causal)
 
     def memory(
         self, y: Float[Tensor, "B S Dk"], z: Float[Tensor, "B S Dv"] | None = None
     ) -> tuple[Float[Tensor, "B N S K"], Float[Tensor, "B N S K"]]:
         """Keys and values of what is looked at: computed once when it does not change."""
-        return self._split(self.to_k(y)), self._split(self.to_v(y if z is None else z))
+        if z is None and self.to_v.in_features == self.to_k.in_features:
+            k, v = together(y, self.to_k, self.to_v).chunk(2, dim=-1)
+        else:
+            k, v = self.to_k(y), self.to_v(y if z is None else z)
+        return self._split(k), self._split(v)
 
     def read(
         self,
@@ -70,13 +83,46 @@ class MultiHeadAttention(Site):
         k: Float[Tensor, "B N S K"],
         v: Float[Tensor, "B N S K"],
         *,
-        mask: Bool[Tensor, "#B #N #T S"] | None = None,
+        mask: Mask = None,
         causal: bool = False,
     ) -> Float[Tensor, "B T Dq"]:
         """Attend to keys and values that are already there."""
-        q = self._split(self.to_q(x))
+        return self._read(self._split(self.to_q(x)), k, v, mask=mask, causal=causal)
+
+    def _read(
+        self,
+        q: Float[Tensor, "B N T K"],
+        k: Float[Tensor, "B N S K"],
+        v: Float[Tensor, "B N S K"],
+        *,
+        mask: Mask,
+        causal: bool,
+    ) -> Float[Tensor, "B T Dq"]:
         heads = fused(q, k, v, mask=mask, causal=causal, watcher=self.watcher)  # (B, N, T, K)
         return self.to_output(heads.transpose(1, 2).flatten(2))  # (B, T, D)
+
+    def _read_packed(
+        self,
+        x: Float[Tensor, "1 T Dq"],
+        y: Float[Tensor, "1 S Dk"],
+        segments: Segments,
+        *,
+        causal: bool,
+    ) -> Float[Tensor, "1 T Dq"]:
+        """Of sequences end to end, by kernels that take the products as they lie."""
+        scale = self.head_width**-0.5
+        if x is y:
+            qkv = self._heads(together(x, self.to_q, self.to_k, self.to_v), 3)
+            read = packed_self_attention(qkv, segments, causal=causal, scale=scale)
+        else:
+            assert not causal
+            q = self._heads(self.to_q(x), 1)[:, 0]
+            kv = self._heads(together(y, self.to_k, self.to_v), 2)
+            read = packed_cross_attention(q, kv, segments, scale=scale)
+        return self.to_output(read.flatten(1)[None])
+
+    def _heads(self, x: Float[Tensor, "1 T all"], parts: int) -> Float[Tensor, "T parts N K"]:
+        return x[0].unflatten(-1, (parts, self.heads, -1))
 
     def _split(self, x: Float[Tensor, "B T inner"]) -> Float[Tensor, "B N T K"]:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)

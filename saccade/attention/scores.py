@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.attention.kernels.additive import additive_score
+
 
 @runtime_checkable
 class Score(Protocol):
@@ -79,5 +81,6 @@ class Additive(nn.Module):
         self, q: Float[Tensor, "*batch T Dq"], projected: Float[Tensor, "*batch S F"]
     ) -> Float[Tensor, "*batch T S"]:
         """The score with V kᵢ already computed: a decoder asks the same keys at every step."""
-        mixed = self.of_query(q).unsqueeze(-2) + projected.unsqueeze(-3)  # (*, T, S, F)
-        return mixed.tanh() @ self.weight
+        q = self.of_query(q)
+        a, b = (x.reshape(-1, *x.shape[-2:]) for x in (q, projected))  # any batch is rows
+        return additive_score(a, b, self.weight).view(*q.shape[:-1], projected.shape[-2])

@@ -27,9 +27,12 @@ def watching(
 ) -> Generator[dict[str, tuple[Axis, Axis]], None, None]:
     """Show what every site whose name ends in `only` sees to `record`, with the site's name.
 
-    Gives what the rows and columns of each site are. Who looked before goes on looking: one block
-    may lie inside another.
+    Gives what the rows and columns of each site are, and once it was called what they were then: a
+    picture of another size has another grid. Who looked before goes on looking: one block may lie
+    inside another.
     """
+    axes: dict[str, tuple[Axis, Axis]] = {}
+    watched: dict[str, Site] = {}
 
     def watcher(name: str, before: Watcher | None = None) -> Watcher | None:
         if not name.endswith(only):
@@ -39,19 +42,22 @@ def watching(
             if before is not None:
                 before(seen)
             record(name, seen)
+            if name in watched:
+                axes[name] = watched[name].rows, watched[name].columns
 
         return see
 
     if huggingface.is_hugging_face(model):
-        with huggingface.watching(model, watcher) as axes:
-            yield axes
+        with huggingface.watching(model, watcher) as their_axes:
+            yield their_axes
         return
-    watched = _chosen(model, only)
+    watched.update(_chosen(model, only))
+    axes.update({name: (site.rows, site.columns) for name, site in watched.items()})
     before = {name: site.watcher for name, site in watched.items()}
     for name, site in watched.items():
         site.watcher = watcher(name, before[name])
     try:
-        yield {name: (site.rows, site.columns) for name, site in watched.items()}
+        yield axes
     finally:
         for name, site in watched.items():
             site.watcher = before[name]

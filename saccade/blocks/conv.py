@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from saccade.blocks.dropout import Dropout
+
 HALF = 0.5**0.5  # keeps the variance of a sum of two equal parts
 
 
@@ -21,7 +23,7 @@ class GatedConv(nn.Module):
 
     def __init__(self, width: int, *, kernel: int, dropout: float) -> None:
         super().__init__()
-        self.kernel, self.dropout = kernel, nn.Dropout(dropout)
+        self.kernel, self.dropout = kernel, Dropout(dropout)
         conv = nn.Conv1d(width, 2 * width, kernel)
         nn.init.normal_(conv.weight, std=(4 * (1 - dropout) / (kernel * width)) ** 0.5)
         nn.init.zeros_(conv.bias)  # type: ignore[arg-type]

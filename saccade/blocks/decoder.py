@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.attention.attend import Mask
 from saccade.attention.axes import SOURCE, TARGET
-from saccade.attention.cache import KeyValues
+from saccade.attention.cache import KeyValues, Lineage
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.mlp import FeedForward
 from saccade.blocks.residual import RESIDUALS, NormKind, ResidualKind
@@ -14,15 +15,23 @@ from saccade.blocks.residual import RESIDUALS, NormKind, ResidualKind
 
 @dataclass
 class LayerMemory:
-    """What one decoder layer looks at: its own past, and the source, projected once."""
+    """What one decoder layer looks at: its own past, and the source, projected once.
 
-    source_keys: Float[Tensor, "R N S K"]
-    source_values: Float[Tensor, "R N S K"]
+    The source is there once for each sentence, however many beams look at it.
+    """
+
+    source_keys: Float[Tensor, "B N S K"]
+    source_values: Float[Tensor, "B N S K"]
     past: KeyValues | None = None
 
-    def select(self, rows: Int[Tensor, " R2"]) -> "LayerMemory":
-        past = None if self.past is None else self.past.select(rows)
-        return LayerMemory(self.source_keys[rows], self.source_values[rows], past)
+    def select(self, sentences: Int[Tensor, " B2"]) -> "LayerMemory":
+        past = None if self.past is None else self.past.select(sentences)
+        return LayerMemory(self.source_keys[sentences], self.source_values[sentences], past)
+
+    def led_by(self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None) -> "LayerMemory":
+        """The same memory, seen by beams with this past."""
+        past = None if self.past is None else self.past.led_by(lineage, kept)
+        return LayerMemory(self.source_keys, self.source_values, past)
 
 
 class DecoderLayer(nn.Module):
@@ -57,19 +66,40 @@ class DecoderLayer(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "B T D"],
-        memory: LayerMemory,
+        x: Float[Tensor, "R T D"],
+        memory: LayerMemory | Float[Tensor, "B S D"],
         *,
-        source_mask: Bool[Tensor, "#B #N #T S"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
-        """Without a past, all of the target is there; with one, `x` is what comes next."""
+        mask: Mask = None,
+        source_mask: Mask = None,
+    ) -> Float[Tensor, "R T D"]:
+        """Without a past, all of the target is there; with one, `x` is what comes next.
+
+        Where nothing is to be remembered, the memory may be the source itself.
+        """
+        past = None if isinstance(memory, Tensor) else memory.past
 
         def look_back(x: Tensor) -> Tensor:
-            return self.self_attention(x, x, causal=True, cache=memory.past)
+            return self.self_attention(x, x, mask=mask, causal=True, cache=past)
 
         def look_across(x: Tensor) -> Tensor:
-            keys, values = memory.source_keys, memory.source_values
-            return self.cross_attention.read(x, keys, values, mask=source_mask)
+            if isinstance(memory, Tensor):
+                return self.cross_attention(x, memory, mask=source_mask)
+            return self._across(x, memory, source_mask)
 
         x = self.around_cross(self.around_self(x, look_back), look_across)
         return self.around_mlp(x, self.mlp)
+
+    def _across(
+        self, x: Float[Tensor, "R T D"], memory: LayerMemory, mask: Mask
+    ) -> Float[Tensor, "R T D"]:
+        keys, values = memory.source_keys, memory.source_values
+        beams = len(x) // len(keys)
+        if beams == 1:
+            return self.cross_attention.read(x, keys, values, mask=mask)
+        if self.cross_attention.watcher is None:  # the beams of a sentence are its queries
+            queries = x.view(len(keys), beams, -1)
+            return self.cross_attention.read(queries, keys, values, mask=mask).view_as(x)
+        keys, values = (y.repeat_interleave(beams, dim=0) for y in (keys, values))
+        if isinstance(mask, Tensor):
+            mask = mask.repeat_interleave(beams, dim=0)
+        return self.cross_attention.read(x, keys, values, mask=mask)

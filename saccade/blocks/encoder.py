@@ -1,16 +1,18 @@
 """The Transformer's encoder block: look at one another, then think alone."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.attention.attend import Mask
 from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.mlp import FeedForward
-from saccade.blocks.residual import RESIDUALS, NormKind, ResidualKind
+from saccade.blocks.residual import EPSILON, RESIDUALS, NormKind, ResidualKind
 
 
 class EncoderLayer(nn.Module):
@@ -30,20 +32,21 @@ class EncoderLayer(nn.Module):
         dropout: float = 0.0,
         residual: ResidualKind = "post",
         norm: NormKind = "layer",
+        epsilon: float = EPSILON,
         activation: Callable[[Tensor], Tensor] = F.relu,
         axis: Axis = TEXT,
     ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(width, heads=heads, rows=axis, columns=axis)
         self.mlp = FeedForward(width, hidden=hidden, dropout=dropout, activation=activation)
-        self.around_attention = RESIDUALS[residual](width, dropout=dropout, norm=norm)
-        self.around_mlp = RESIDUALS[residual](width, dropout=dropout, norm=norm)
+        around = partial(RESIDUALS[residual], width, dropout=dropout, norm=norm, epsilon=epsilon)
+        self.around_attention, self.around_mlp = around(), around()
 
     def forward(
         self,
         x: Float[Tensor, "B T D"],
         *,
-        mask: Bool[Tensor, "#B #N #T S"] | None = None,
+        mask: Mask = None,
         causal: bool = False,
         cache: KeyValues | None = None,
     ) -> Float[Tensor, "B T D"]:

@@ -6,6 +6,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.attention.kernels.linear import Linear
+from saccade.blocks.dropout import Dropout
+
 
 class FeedForward(nn.Module):
     """Widen, bend, narrow.
@@ -22,10 +25,13 @@ class FeedForward(nn.Module):
         activation: Callable[[Tensor], Tensor] = F.relu,
     ) -> None:
         super().__init__()
-        self.widen = nn.Linear(width, hidden)
-        self.narrow = nn.Linear(hidden, width)
-        self.dropout = nn.Dropout(dropout)
+        self.widen = Linear(width, hidden)
+        self.narrow = Linear(hidden, width)
+        self.dropout = Dropout(dropout)
         self.activation = activation
 
     def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
-        return self.narrow(self.dropout(self.activation(self.widen(x))))
+        wide = self.widen(x)
+        if self.activation is F.relu:
+            return self.narrow(self.dropout.after_relu(wide))
+        return self.narrow(self.dropout(self.activation(wide)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.errors import ConfigError
@@ -84,9 +84,18 @@ class FixedPositions(nn.Module):
         length = start + count
         if self.encoding is fraction:  # the one that depends on the length: that is its flaw
             return self._encode(length)[start:]
+        self._reach(length)
+        return self.table[start:length]
+
+    def at(self, places: Int[Tensor, "*batch"], longest: int) -> Float[Tensor, "*batch D"]:
+        """The encoding of each of some positions, all below `longest`."""
+        assert self.encoding is not fraction
+        self._reach(longest)
+        return self.table[places]
+
+    def _reach(self, length: int) -> None:
         if length > len(self.table):
             self.table = self._encode(1 << (length - 1).bit_length())
-        return self.table[start:length]
 
     def _encode(self, length: int) -> Float[Tensor, "T D"]:
         t = torch.arange(length, device=self.table.device, dtype=torch.float64)
@@ -101,12 +110,22 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(0.02 * torch.randn(longest, width))
 
     def forward(self, start: int, count: int) -> Float[Tensor, "T D"]:
-        if start + count > len(self.table):
+        self.check(start + count)
+        return self.table[start : start + count]
+
+    def check(self, count: int) -> None:
+        """Refuse more positions than were learnt."""
+        if count > len(self.table):
             raise ConfigError(
-                f"{start + count} positions, but the model learnt only {len(self.table)}; "
+                f"{count} positions, but the model learnt only {len(self.table)}; "
                 "give it less text, or train with a larger --model.longest"
             )
-        return self.table[start : start + count]
+
+    def at(self, places: Int[Tensor, "*batch"], longest: int) -> Float[Tensor, "*batch D"]:
+        """The encoding of each of some positions."""
+        if len(self.table) < longest and not torch.compiler.is_compiling():
+            self.check(int(places.max()) + 1)  # `longest` is but a bound
+        return self.table[places]
 
 
 def make_positions(kind: PositionKind, *, longest: int, width: int) -> nn.Module | None:
@@ -130,6 +149,12 @@ class Added(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"], *, start: int = 0) -> Float[Tensor, "B T D"]:
         return x + self.positions(start, x.shape[1])
+
+    def at(
+        self, x: Float[Tensor, "B T D"], places: Int[Tensor, "B T"], longest: int
+    ) -> Float[Tensor, "B T D"]:
+        """For words that do not stand in order: each says which place is its own."""
+        return x + self.positions.at(places, longest)  # type: ignore[operator]
 
 
 class Concatenated(nn.Module):

@@ -9,6 +9,11 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.blocks import kernels
+from saccade.blocks.dropout import Dropout
+from saccade.blocks.kernels import runs_kernels
+
+EPSILON = 1e-5  # keeps what does not vary from being divided by zero
 Sublayer = Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B T D"]]
 
 
@@ -18,16 +23,16 @@ class TokenBatchNorm(nn.Module):
     Padding and batch mates enter the statistics, which is why Transformers do not use it.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm1d(width)
+        self.norm = nn.BatchNorm1d(width, epsilon)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         return self.norm(x.flatten(0, 1)).view_as(x)
 
 
 NormKind = Literal["layer", "batch"]
-NORMS: dict[NormKind, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": TokenBatchNorm}
+NORMS: dict[NormKind, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "batch": TokenBatchNorm}
 
 
 class PostNorm(nn.Module):
@@ -36,13 +41,18 @@ class PostNorm(nn.Module):
     y = norm(x + dropout(f(x)))
     """
 
-    def __init__(self, width: int, *, dropout: float, norm: NormKind = "layer") -> None:
+    def __init__(
+        self, width: int, *, dropout: float, norm: NormKind = "layer", epsilon: float = EPSILON
+    ) -> None:
         super().__init__()
-        self.norm = NORMS[norm](width)
-        self.dropout = nn.Dropout(dropout)
+        self.norm = NORMS[norm](width, epsilon)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
-        return self.norm(x + self.dropout(sublayer(x)))
+        change = sublayer(x)
+        if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
+            return kernels.add_norm(x, change, *_of(self.norm), rate=self.dropout.now)
+        return self.norm(x + self.dropout(change))
 
 
 class PreNorm(nn.Module):
@@ -51,13 +61,22 @@ class PreNorm(nn.Module):
     y = x + dropout(f(norm(x)))
     """
 
-    def __init__(self, width: int, *, dropout: float, norm: NormKind = "layer") -> None:
+    def __init__(
+        self, width: int, *, dropout: float, norm: NormKind = "layer", epsilon: float = EPSILON
+    ) -> None:
         super().__init__()
-        self.norm = NORMS[norm](width)
-        self.dropout = nn.Dropout(dropout)
+        self.norm = NORMS[norm](width, epsilon)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
+            normed, x = kernels.norm_beside(x, *_of(self.norm))
+            return kernels.add_dropped(x, sublayer(normed), rate=self.dropout.now)
         return x + self.dropout(sublayer(self.norm(x)))
+
+
+def _of(norm: nn.LayerNorm) -> tuple[Tensor, Tensor, float]:
+    return norm.weight, norm.bias, norm.eps
 
 
 ResidualKind = Literal["post", "pre"]

@@ -8,9 +8,13 @@ GRU and LSTM add gates. torch's own kernels run them; here are their states, put
 from typing import Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from saccade.blocks.dropout import Dropout
+from saccade.blocks.gates import GATES
 
 CellKind = Literal["vanilla", "gru", "lstm"]
 CELLS: dict[CellKind, type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]] = {
@@ -51,11 +55,19 @@ class Rnn(nn.Module):
         self, input_width: int, width: int, *, cell: CellKind, depth: int = 1, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        self.cell: CellKind = cell
         self.width, self.depth, self.has_cell = width, depth, cell == "lstm"
         widths = [input_width] + [width] * (depth - 1)
         self.layers = nn.ModuleList(CELLS[cell](w, width, batch_first=True) for w in widths)
         remember_at_first(self)
-        self.between = nn.Dropout(dropout)
+        self.between = Dropout(dropout)
+
+    def weights(self, number: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """W, U and their biases of a layer, gate below gate."""
+        layer = self.layers[number]
+        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        w, u, b, d = (layer.get_parameter(name) for name in names)
+        return w, u, b, d
 
     def start(self, like: Float[Tensor, "R D"]) -> RnnState:
         """The state before the first word: zero."""
@@ -69,9 +81,25 @@ class Rnn(nn.Module):
         last: list[RnnState] = []
         for number, layer in enumerate(self.layers):
             x = self.between(x) if number else x
-            x, ended = layer(x, _layers_first(state.layers(slice(number, number + 1))))
-            last.append(_rows_first(ended))
-        return x, RnnState.stack(last)
+            below = state.layers(slice(number, number + 1))
+            if x.shape[1] == 1:
+                x, ended = self._step(number, x, below)
+            else:
+                x, last_state = layer(x, _layers_first(below))
+                ended = _rows_first(last_state)
+            last.append(ended)
+        return x, last[0] if len(last) == 1 else RnnState.stack(last)
+
+    def _step(
+        self, number: int, x: Float[Tensor, "R 1 D"], state: RnnState
+    ) -> tuple[Float[Tensor, "R 1 H"], RnnState]:
+        """A single word: torch's kernels for sequences first put all weights in another order."""
+        w, u, b, d = self.weights(number)
+        before = state.hidden[:, 0], None if state.cell is None else state.cell[:, 0]
+        from_x, from_h = F.linear(x[:, 0], w, b), F.linear(before[0], u, d)
+        (h, c), _ = GATES[self.cell].step(from_x, from_h, before)
+        after = RnnState(h[:, None], None if c is None else c[:, None])
+        return after.hidden, after
 
 
 class SourceReader(nn.Module):

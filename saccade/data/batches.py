@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from saccade.data.rows import Room
 from saccade.errors import DataError
 
 
@@ -25,18 +26,12 @@ class Batches:
     lengths: Int[Tensor, "rows columns"]
     cuts: list[int]
     seed: int
+    rooms: tuple[Room, ...] | None = None  # every batch has a shape of its own
 
     @classmethod
     def plan(cls, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int) -> "Batches":
-        longest = int(lengths.sum(dim=1).max()) if len(lengths) else 0
-        if longest == 0:
-            raise DataError("there is nothing to make batches of: every row is empty")
-        if longest > budget:
-            raise DataError(
-                f"a row has {longest} tokens, more than a batch may hold ({budget}); "
-                "raise --train.batch-tokens or lower --longest"
-            )
-        ordered = lengths[_by_length(lengths)].tolist()
+        check_fits(lengths, budget)
+        ordered = lengths[by_length(lengths)].tolist()
         cuts, start, widest = [0], 0, [0] * lengths.shape[1]
         for row, row_lengths in enumerate(ordered):
             grown = [max(a, b) for a, b in zip(widest, row_lengths)]
@@ -54,14 +49,14 @@ class Batches:
         """The rows of every batch of an epoch, in order."""
         rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
         shuffled = torch.randperm(len(self.lengths), generator=rng)
-        rows = shuffled[_by_length(self.lengths[shuffled])]  # equal lengths stay shuffled
+        rows = shuffled[by_length(self.lengths[shuffled])]  # equal lengths stay shuffled
         order = torch.randperm(len(self), generator=rng).tolist()
         return [rows[self.cuts[i] : self.cuts[i + 1]] for i in order]
 
     @property
     def padding(self) -> float:
         """The share of padding among all positions computed."""
-        ordered = self.lengths[_by_length(self.lengths)]
+        ordered = self.lengths[by_length(self.lengths)]
         total = sum(
             (end - start) * int(ordered[start:end].amax(dim=0).sum())
             for start, end in zip(self.cuts, self.cuts[1:])
@@ -69,7 +64,19 @@ class Batches:
         return 1 - int(ordered.sum()) / total
 
 
-def _by_length(lengths: Int[Tensor, "rows columns"]) -> Int[Tensor, " rows"]:
+def check_fits(lengths: Int[Tensor, "rows columns"], budget: int) -> None:
+    """Refuse data of which no batch, or not every batch, can be made."""
+    longest = int(lengths.sum(dim=1).max()) if len(lengths) else 0
+    if longest == 0:
+        raise DataError("there is nothing to make batches of: every row is empty")
+    if longest > budget:
+        raise DataError(
+            f"a row has {longest} tokens, more than a batch may hold ({budget}); "
+            "raise --train.batch-tokens or lower --longest"
+        )
+
+
+def by_length(lengths: Int[Tensor, "rows columns"]) -> Int[Tensor, " rows"]:
     """A stable order by the last column, then by the one before it."""
     order = torch.arange(len(lengths))
     for column in lengths.unbind(dim=1):

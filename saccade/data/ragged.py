@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -26,6 +27,15 @@ class Ragged:
 
     def __getitem__(self, row: int) -> Int[Tensor, " T"]:
         return self.flat[self.starts[row] : self.starts[row + 1]].long()
+
+    def take(self, rows: Int[Tensor, " B"]) -> tuple[Int[Tensor, " total"], Int[Tensor, " B"]]:
+        """Some of the sequences, end to end, and their lengths."""
+        starts, ends = self.starts[rows].numpy(), self.starts[rows + 1].numpy()
+        lengths = ends - starts
+        before = lengths.cumsum() - lengths
+        index = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+        taken = self.flat.numpy()[index].astype(np.int64)
+        return torch.from_numpy(taken), torch.from_numpy(lengths)
 
     @property
     def lengths(self) -> Int[Tensor, " rows"]:

@@ -9,8 +9,10 @@ from torch import Tensor
 
 from saccade.attention.looking import Trace
 from saccade.decode.beam import Beam, search
+from saccade.decode.captured import Captured
 from saccade.decode.greedy import best, extend
 from saccade.decode.protocol import Decodable, Hypothesis, OnStep, S
+from saccade.decode.ready import AnyPrecision
 from saccade.decode.sample import Sampler
 from saccade.errors import ConfigError
 
@@ -30,6 +32,9 @@ class Decoding:
         top_k: draw only among this many best words; 0 among all.
         top_p: draw only among the best words that together reach this probability.
         seed: of the draws.
+        precision: of weights and products; auto is bfloat16 on a GPU and float32 on a CPU, where
+            int8 is faster still.
+        capture: on a GPU, record the step of a search once and replay it.
     """
 
     beam: int = 5
@@ -40,6 +45,8 @@ class Decoding:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    precision: AnyPrecision = "auto"
+    capture: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= LARGEST_BEAM:
@@ -71,18 +78,27 @@ def decode(
     sampler: Sampler | None = None,
     trace: Trace | None = None,
     on_step: OnStep | None = None,
+    captured: Captured | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of every row, best first."""
+    """The `n_best` hypotheses of every row, best first.
+
+    `captured` holds steps of the same model. They are replayed when it is searched without anyone
+    looking on, and say the same.
+    """
     watch: dict[str, Any] = {"trace": trace, "on_step": on_step}
     beam = Beam(size=how.beam, length_penalty=how.length_penalty)
-    if how.sample:
+    alone = trace is None and on_step is None and not how.sample
+    if captured is not None and how.capture and alone:
+        if how.beam > 1:
+            return captured.search(state, first, limits, beam, how.n_best)
+        found = captured.greedy(state, first, limits)
+    elif how.sample:
         chosen = sampler or how.sampler(first.device)
         found = extend(model, state, first, limits=limits, choose=chosen, **watch)
     elif how.beam == 1:
         found = extend(model, state, first, limits=limits, choose=best, **watch)
     else:
-        many = search(model, state, first, limits=limits, beam=beam, **watch)
-        return [hypotheses[: how.n_best] for hypotheses in many]
+        return search(model, state, first, limits=limits, beam=beam, n_best=how.n_best, **watch)
     return [[replace(one, score=one.log_probability / beam.penalty(_words(one)))] for one in found]
 
 

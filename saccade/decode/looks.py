@@ -15,6 +15,11 @@ class Looks:
         self._trace = trace
         self._steps: list[dict[str, Glance]] = []
 
+    @property
+    def any(self) -> bool:
+        """Whether anything was seen."""
+        return bool(self._steps)
+
     def take(self) -> None:
         """Keep what the step that just ran has seen; its newest query is the word's."""
         if self._trace is not None:

@@ -12,10 +12,31 @@ from saccade.attention.glance import Glance
 
 @runtime_checkable
 class State(Protocol):
-    """All that a model remembers of its input and of the words so far, a row per hypothesis."""
+    """All that a model remembers of its input and of the words so far, a row per sentence.
+
+    That is all that a model must offer; its rows are copied when a sentence becomes many beams,
+    and when beams change places.
+    """
 
     def select(self, rows: Int[Tensor, " R2"]) -> Self:
         """Keep these rows in this order; rows may repeat (beams) or be missing (finished)."""
+        ...
+
+
+@runtime_checkable
+class SharedState(State, Protocol):
+    """A state whose beams share what they have in common, so that nothing is copied.
+
+    Before `spread` a sentence is one row of a step, after it `beams` rows. `select` is always of
+    sentences.
+    """
+
+    def spread(self, beams: int) -> Self:
+        """Every sentence goes on as so many beams, equal at first."""
+        ...
+
+    def follow(self, parents: Int[Tensor, "B k"]) -> Self:
+        """Beam i of each sentence goes on from where beam `parents[i]` stands."""
         ...
 
 

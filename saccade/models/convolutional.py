@@ -6,7 +6,6 @@ Gated convolutions in place of recurrence, and attention in every layer of the d
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -15,10 +14,11 @@ from saccade.attention.attend import fused
 from saccade.attention.axes import SOURCE, TARGET
 from saccade.attention.site import Site
 from saccade.blocks.conv import HALF, GatedConv, pad_around
+from saccade.blocks.dropout import Dropout
 from saccade.blocks.positions import LearnedPositions
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.models.stepwise import StepwiseTranslator
+from saccade.models.stepwise import StepState, StepwiseTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class ConvSeq2SeqConfig(ModelConfig):
 
 
 @dataclass
-class ConvState:
+class ConvState(StepState):
     """The source's keys and values, and the last words that each layer's kernel still needs."""
 
     keys: Float[Tensor, "R S D"]
@@ -54,7 +54,8 @@ class ConvState:
     def select(self, rows: Int[Tensor, " R2"]) -> "ConvState":
         mask = None if self.mask is None else self.mask[rows]
         recent = [words[rows] for words in self.recent]
-        return ConvState(self.keys[rows], self.values[rows], mask, recent, self.position)
+        keys, values = self.keys[rows], self.values[rows]
+        return ConvState(keys, values, mask, recent, self.position, output=self.output)
 
 
 class ConvAttention(Site):
@@ -122,7 +123,7 @@ class ConvSeq2Seq(StepwiseTranslator[ConvState]):
         self.decoder = nn.ModuleList(
             ConvDecoderLayer(width, kernel=kernel, dropout=dropout) for _ in range(config.depth)
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.readout = nn.Linear(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=0.1)
@@ -152,7 +153,7 @@ class ConvSeq2Seq(StepwiseTranslator[ConvState]):
             x = layer(x, before, y, state)
         position = state.position + target.shape[1]
         state = ConvState(state.keys, state.values, state.mask, recent, position)
-        return F.dropout(x, self.config.dropout, self.training), state
+        return self.dropout(x), state
 
 
 PRESETS: dict[str, ModelConfig] = {

@@ -10,10 +10,14 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.attention.cache import KeyValues
+from saccade.attention.cache import KeyValues, Lineage, followed
+from saccade.attention.segments import Segments
+from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, LearnedPositions
 from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.data.rows import Rows
 from saccade.errors import ConfigError
 
 
@@ -39,12 +43,29 @@ class GptConfig(ModelConfig):
 
 @dataclass
 class GptState:
-    """Keys and values of every layer for what has been read."""
+    """Keys and values of every layer for what has been read; beams share them."""
 
     layers: list[KeyValues]
+    position: int = 0
+    lineage: Lineage | None = None
 
-    def select(self, rows: Int[Tensor, " R2"]) -> "GptState":
-        return GptState([layer.select(rows) for layer in self.layers])
+    def select(self, rows: Int[Tensor, " B2"]) -> "GptState":
+        lineage = None if self.lineage is None else self.lineage.select(rows)
+        return GptState([layer.select(rows) for layer in self.layers], self.position, lineage)
+
+    def spread(self, beams: int) -> "GptState":
+        past = self.layers[0]
+        lineage = Lineage.parting(len(past.keys), beams, past.length, past.keys.device)
+        return self._led_by(lineage)
+
+    def follow(self, parents: Int[Tensor, "B k"]) -> "GptState":
+        assert self.lineage is not None
+        length, step = self.layers[0].length, self.position
+        return self._led_by(*followed(self.lineage, parents, length, step))
+
+    def _led_by(self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None) -> "GptState":
+        layers = [layer.led_by(lineage, kept) for layer in self.layers]
+        return GptState(layers, self.position, lineage)
 
 
 class Gpt(nn.Module):
@@ -58,7 +79,7 @@ class Gpt(nn.Module):
         self.config = config
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         self.positions = Added(LearnedPositions(config.longest, config.width))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.decoder = nn.ModuleList(
             EncoderLayer(
                 config.width,
@@ -95,17 +116,30 @@ class Gpt(nn.Module):
             x = layer(x, causal=True)
         return self.norm(x)
 
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
-        return F.linear(features, self.embedding.weight)
+    packs = True
+
+    def packed(self, rows: Rows) -> Float[Tensor, "words D"]:
+        """What `forward` gives, for texts end to end: no padding is computed."""
+        x = self.positions.at(self.embedding(rows.tokens[None]), rows.places[None], rows.longest)
+        x, itself = self.dropout(x), Segments.among(rows.starts, rows.longest)
+        for layer in self.decoder:
+            x = layer(x, mask=itself, causal=True)
+        return self.norm(x)[0]
+
+    @property
+    def output(self) -> OutputLayer:
+        """The embedding read the other way round."""
+        return OutputLayer(self.embedding.weight)
 
     def read(
         self, tokens: Int[Tensor, "R T"], state: GptState | None
     ) -> tuple[Float[Tensor, "R T D"], GptState]:
         """Go on from a state, which is changed."""
         state = state or self.start(len(tokens))
-        x = self.positions(self.embedding(tokens), start=state.layers[0].length)
+        x = self.positions(self.embedding(tokens), start=state.position)
         for layer, cache in zip(self.decoder, state.layers):
             x = layer(x, causal=True, cache=cache)
+        state.position += tokens.shape[1]
         return self.norm(x), state
 
     def start(self, rows: int) -> GptState:

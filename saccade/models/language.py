@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.blocks.dropout import Dropout
+from saccade.blocks.output import OutputLayer
 from saccade.blocks.rnn import CellKind, Rnn, RnnState
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
@@ -73,7 +75,7 @@ class RnnLanguageModel(nn.Module):
             depth=config.depth,
             dropout=config.dropout,
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.readout = None if config.tied else nn.Linear(config.width, config.vocabulary)
         self.bias = nn.Parameter(torch.zeros(config.vocabulary)) if config.tied else None
         if isinstance(self.embedding, nn.Embedding):
@@ -88,11 +90,12 @@ class RnnLanguageModel(nn.Module):
         """What is known after each word; `output` turns it into scores of the next."""
         return self.read(tokens, None)[0]
 
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
+    @property
+    def output(self) -> OutputLayer:
         if self.readout is not None:
-            return self.readout(features)
+            return OutputLayer(self.readout.weight, self.readout.bias)
         assert isinstance(self.embedding, nn.Embedding)
-        return F.linear(features, self.embedding.weight, self.bias)
+        return OutputLayer(self.embedding.weight, self.bias)
 
     def read(
         self, tokens: Int[Tensor, "R T"], state: RnnState | None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -16,10 +17,12 @@ from saccade.attention.attend import weigh
 from saccade.attention.axes import SOURCE, TARGET
 from saccade.attention.scores import Additive, Multiplicative, dot, scaled_dot
 from saccade.attention.site import Site
+from saccade.blocks.attending_rnn import Looked, LoopWeights, attending_rnn, look_once
+from saccade.blocks.dropout import Dropout
 from saccade.blocks.rnn import CellKind, Rnn, RnnState, SourceReader
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.models.stepwise import StepwiseTranslator
+from saccade.models.stepwise import StepState, StepwiseTranslator
 
 ScoreKind = Literal["mlp", "dot", "scaled-dot", "multiplicative"]
 ProjectionKind = Literal["identity", "linear", "sigmoid"]
@@ -61,10 +64,16 @@ class Memory(NamedTuple):
     keys: Float[Tensor, "R S F"]
     values: Float[Tensor, "R S D"]
     mask: Bool[Tensor, "R 1 S"] | None
+    hide: Float[Tensor, "R 1 S"] | None = None  # the mask as something to add to scores
 
     def select(self, rows: Int[Tensor, " R2"]) -> "Memory":
-        mask = None if self.mask is None else self.mask[rows]
-        return Memory(self.keys[rows], self.values[rows], mask)
+        return Memory(*(None if part is None else part[rows] for part in self))  # type: ignore[arg-type]
+
+    def looked(self) -> Looked:
+        """What a lean step takes."""
+        if self.mask is None or self.hide is not None:
+            return Looked(self.keys, self.values, self.hide)
+        return Looked.at(self.keys, self.values, self.mask)
 
 
 def _projection(kind: ProjectionKind, width: int) -> nn.Module:
@@ -100,14 +109,34 @@ class Reader(Site):
         keys = self.key(h)
         if isinstance(self.score, Additive):
             keys = self.score.of_key(keys)
-        return Memory(keys, self.value(h), mask)
+        values = self.value(h)
+        return Memory(keys, values, mask, Looked.at(keys, values, mask).hide)
 
     def forward(self, s: Float[Tensor, "R T D"], memory: Memory) -> Float[Tensor, "R T D"]:
-        compare = self.score.compare if isinstance(self.score, Additive) else self.score
-        weights = weigh(compare(self.query(s), memory.keys), mask=memory.mask)  # (R, T, S)
+        if s.shape[1] == 1 and self._looks_by_itself():
+            return self._look_once(s, memory)
+        weights = self.weights(s, memory)
         if self.watcher is not None:
             self.watcher(weights[:, None])
         return weights @ memory.values
+
+    def weights(self, s: Float[Tensor, "R T D"], memory: Memory) -> Float[Tensor, "R T S"]:
+        """Where each state looks."""
+        compare = self.score.compare if isinstance(self.score, Additive) else self.score
+        return weigh(compare(self.query(s), memory.keys), mask=memory.mask)
+
+    def _looks_by_itself(self) -> bool:
+        """No gradient is wanted, and nobody traces."""
+        plain = torch.is_grad_enabled() or torch.compiler.is_compiling()
+        return isinstance(self.score, Additive) and not plain
+
+    def _look_once(self, s: Float[Tensor, "R 1 D"], memory: Memory) -> Float[Tensor, "R 1 D"]:
+        assert isinstance(self.score, Additive)
+        q = self.score.of_query(self.query(s[:, 0]))
+        weights, read = look_once(q, memory.looked(), self.score.weight)
+        if self.watcher is not None:
+            self.watcher(weights[:, None])
+        return read[:, None]
 
 
 class ContextInReadout(nn.Module):
@@ -161,7 +190,8 @@ class ContextInInput(nn.Module):
 
         cₜ = attend(sₜ₋₁, h)        sₜ = g([yₜ₋₁; cₜ], sₜ₋₁)        ŷₜ = f(sₜ, yₜ₋₁, cₜ)
 
-    Each step waits for the one before, also in training.
+    Each step waits for the one before, also in training; the published form has a loop that waits
+    for no more than it must.
     """
 
     def __init__(self, config: RnnAttentionConfig) -> None:
@@ -175,14 +205,56 @@ class ContextInInput(nn.Module):
     def forward(
         self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
     ) -> tuple[Float[Tensor, "R T D"], RnnState]:
+        if self._is_published():
+            s, c, state = self._lean(y, memory, state)
+        else:
+            s, c, state = self._word_by_word(y, memory, state)
+        return self.mix(torch.cat([s, y, c], dim=-1)).tanh(), state
+
+    def _is_published(self) -> bool:
+        """One layer, an additive score of the states themselves, and nobody tracing."""
+        reader = self.cross_attention
+        states = isinstance(reader.query, nn.Identity) and isinstance(reader.score, Additive)
+        return states and self.rnn.depth == 1 and not torch.compiler.is_compiling()
+
+    def _lean(self, y: Tensor, memory: Memory, state: RnnState) -> tuple[Tensor, Tensor, RnnState]:
+        """The loop with all that does not wait for the state taken out of it."""
+        score, (w, u, b, d) = self.cross_attention.score, self.rnn.weights(0)
+        assert isinstance(score, Additive)
+        query = score.of_query
+        of_word, of_context = w[:, : y.shape[-1]], w[:, y.shape[-1] :]
+        x = F.linear(y.transpose(0, 1), of_word, b)  # (T, R, gates)
+        first = state.hidden[:, 0], None if state.cell is None else state.cell[:, 0]
+        run = attending_rnn(
+            self.rnn.cell,
+            x,
+            first,
+            memory.looked(),
+            LoopWeights(of_context, u, d, query.weight, query.bias, score.weight),
+        )
+        states = run.states.transpose(0, 1)  # (R, T, D)
+        if self.cross_attention.watcher is not None:
+            self._show(torch.cat([state.hidden, states[:, :-1]], dim=1), memory)
+        last = RnnState(states[:, -1:], None if run.cell is None else run.cell[:, None])
+        return states, run.contexts.transpose(0, 1), last
+
+    @torch.no_grad()
+    def _show(self, before: Float[Tensor, "R T D"], memory: Memory) -> None:
+        """Where the loop looked, computed beside it: the state before each word looks for it."""
+        reader = self.cross_attention
+        assert reader.watcher is not None
+        reader.watcher(reader.weights(before, memory)[:, None])
+
+    def _word_by_word(
+        self, y: Tensor, memory: Memory, state: RnnState
+    ) -> tuple[Tensor, Tensor, RnnState]:
         states, contexts = [], []
         for word in y.split(1, dim=1):
             c = self.cross_attention(state.hidden[:, -1:], memory)
             s, state = self.rnn(torch.cat([word, c], dim=-1), state)
             states.append(s)
             contexts.append(c)
-        s, c = torch.cat(states, dim=1), torch.cat(contexts, dim=1)  # (R, T, D)
-        return self.mix(torch.cat([s, y, c], dim=-1)).tanh(), state
+        return torch.cat(states, dim=1), torch.cat(contexts, dim=1), state
 
 
 CONTEXTS: dict[ContextKind, type[ContextInReadout | ContextInLayer | ContextInInput]] = {
@@ -193,14 +265,15 @@ CONTEXTS: dict[ContextKind, type[ContextInReadout | ContextInLayer | ContextInIn
 
 
 @dataclass
-class RnnAttentionState:
+class RnnAttentionState(StepState):
     """The source in full, and the decoder's own state."""
 
     memory: Memory
     rnn: RnnState
 
     def select(self, rows: Int[Tensor, " R2"]) -> "RnnAttentionState":
-        return RnnAttentionState(self.memory.select(rows), self.rnn.select(rows))
+        memory, rnn = self.memory.select(rows), self.rnn.select(rows)
+        return RnnAttentionState(memory, rnn, output=self.output)
 
 
 class RnnAttention(StepwiseTranslator[RnnAttentionState]):
@@ -222,7 +295,7 @@ class RnnAttention(StepwiseTranslator[RnnAttentionState]):
         )
         self.bridge = nn.Linear(width, width)
         self.decoder = CONTEXTS[config.context](config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.readout = nn.Linear(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)

@@ -10,9 +10,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.blocks.dropout import Dropout
 from saccade.blocks.rnn import CellKind, Rnn, RnnState, SourceReader, reverse
 from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.models.stepwise import StepwiseTranslator
+from saccade.models.stepwise import StepState, StepwiseTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +35,14 @@ class Seq2SeqConfig(ModelConfig):
 
 
 @dataclass
-class Seq2SeqState:
+class Seq2SeqState(StepState):
     """All that is kept of the source, and the decoder's own state."""
 
     context: Float[Tensor, "R D"]
     rnn: RnnState
 
     def select(self, rows: Int[Tensor, " R2"]) -> "Seq2SeqState":
-        return Seq2SeqState(self.context[rows], self.rnn.select(rows))
+        return Seq2SeqState(self.context[rows], self.rnn.select(rows), output=self.output)
 
 
 class Seq2Seq(StepwiseTranslator[Seq2SeqState]):
@@ -59,7 +60,7 @@ class Seq2Seq(StepwiseTranslator[Seq2SeqState]):
         self.target_embedding = nn.Embedding(config.vocabulary, width)
         self.encoder = SourceReader(width, width, **rest)  # type: ignore[arg-type]
         self.decoder = Rnn(2 * width, width, **rest)  # type: ignore[arg-type]
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.readout = nn.Linear(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)

@@ -1,12 +1,25 @@
 """Translators whose decoder is one function of words and state: for one word or for all of them."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-S = TypeVar("S")
+from saccade.blocks.affine import Affine, affine
+from saccade.blocks.output import OutputLayer
+
+
+@dataclass(kw_only=True)
+class StepState:
+    """What a state holds beside a model's own: the output layer, packed for many steps."""
+
+    output: Affine | None = None
+
+
+S = TypeVar("S", bound=StepState)
 
 
 class StepwiseTranslator(nn.Module, ABC, Generic[S]):
@@ -31,9 +44,17 @@ class StepwiseTranslator(nn.Module, ABC, Generic[S]):
         """What is known after each target word; `output` turns it into scores of the next."""
         return self.decode(target, self.start(source, lengths))[0]
 
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
-        return self.readout(features)
+    @property
+    def output(self) -> OutputLayer:
+        return OutputLayer(self.readout.weight, self.readout.bias)
 
     def step(self, tokens: Int[Tensor, " R"], state: S) -> tuple[Float[Tensor, "R V"], S]:
-        features, state = self.decode(tokens[:, None], state)
-        return self.output(features[:, 0]), state
+        features, after = self.decode(tokens[:, None], state)
+        after.output = state.output or self._packed()
+        return (after.output or self.output)(features[:, 0]), after
+
+    def _packed(self) -> Affine | None:
+        """The output layer for as long as its weights stay as they are."""
+        changes = torch.is_grad_enabled() or torch.compiler.is_compiling()
+        weight, bias = self.readout.weight, self.readout.bias
+        return None if changes else affine(weight, bias, precision="float32")

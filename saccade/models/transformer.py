@@ -7,18 +7,21 @@ both languages, and its embedding is also the output layer, as published.
 from dataclasses import dataclass
 from typing import Any
 
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import masks
 from saccade.attention.axes import SOURCE
-from saccade.attention.cache import KeyValues
+from saccade.attention.cache import KeyValues, Lineage, followed
+from saccade.attention.segments import Segments
 from saccade.blocks.decoder import DecoderLayer, LayerMemory
+from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, PositionKind, make_positions
 from saccade.blocks.residual import NormKind, ResidualKind
 from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.data.rows import Rows
 from saccade.errors import ConfigError
 
 
@@ -48,15 +51,40 @@ class TransformerConfig(ModelConfig):
 
 @dataclass
 class TransformerState:
-    """What decoding needs of the source and of the words so far."""
+    """What decoding needs of the source and of the words so far; beams share both."""
 
     layers: list[LayerMemory]
-    source_mask: Bool[Tensor, "R 1 1 S"] | None
+    source_mask: Bool[Tensor, "B 1 1 S"] | None
     position: int
+    lineage: Lineage | None = None
 
-    def select(self, rows: Int[Tensor, " R2"]) -> "TransformerState":
+    def select(self, rows: Int[Tensor, " B2"]) -> "TransformerState":
         mask = None if self.source_mask is None else self.source_mask[rows]
-        return TransformerState([layer.select(rows) for layer in self.layers], mask, self.position)
+        layers = [layer.select(rows) for layer in self.layers]
+        lineage = None if self.lineage is None else self.lineage.select(rows)
+        return TransformerState(layers, mask, self.position, lineage)
+
+    def spread(self, beams: int) -> "TransformerState":
+        past = self._past
+        lineage = Lineage.parting(len(past.keys), beams, past.length, past.keys.device)
+        return self._led_by(lineage)
+
+    def follow(self, parents: Int[Tensor, "B k"]) -> "TransformerState":
+        assert self.lineage is not None
+        length, step = self._past.length, self.position
+        return self._led_by(*followed(self.lineage, parents, length, step))
+
+    @property
+    def _past(self) -> KeyValues:
+        past = self.layers[0].past
+        assert past is not None
+        return past
+
+    def _led_by(
+        self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None
+    ) -> "TransformerState":
+        layers = [layer.led_by(lineage, kept) for layer in self.layers]
+        return TransformerState(layers, self.source_mask, self.position, lineage)
 
 
 class Transformer(nn.Module):
@@ -68,7 +96,7 @@ class Transformer(nn.Module):
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         encoding = make_positions(config.positions, longest=config.longest, width=config.width)
         self.positions = None if encoding is None else Added(encoding)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(
             EncoderLayer(**self._sizes(), axis=SOURCE) for _ in range(config.depth)
         )
@@ -99,8 +127,29 @@ class Transformer(nn.Module):
         state = self._remember(source, lengths)
         return self._decode(target, state)
 
-    def output(self, features: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
-        return F.linear(features, self.embedding.weight)
+    @property
+    def packs(self) -> bool:
+        """Whether sentences may lie end to end: not when a position depends on the length, nor
+        when a norm looks at all of a batch, where what only fills it up would count.
+        """
+        return self.config.positions != "fraction" and self.config.norm == "layer"
+
+    def packed(self, source: Rows, target: Rows) -> Float[Tensor, "words D"]:
+        """What `forward` gives, for sentences end to end: no padding is computed."""
+        x, itself = self._embed_rows(source), Segments.among(source.starts, source.longest)
+        for layer in self.encoder:
+            x = layer(x, mask=itself)
+        x = self.encoder_norm(x)
+        y, itself = self._embed_rows(target), Segments.among(target.starts, target.longest)
+        across = Segments(target.starts, source.starts, target.longest, source.longest)
+        for layer in self._decoders():
+            y = layer(y, x, mask=itself, source_mask=across)
+        return self.decoder_norm(y)[0]
+
+    @property
+    def output(self) -> OutputLayer:
+        """The embedding read the other way round."""
+        return OutputLayer(self.embedding.weight)
 
     def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> TransformerState:
         """Read the source once; nothing decoded yet."""
@@ -136,6 +185,12 @@ class Transformer(nn.Module):
     def _embed(self, tokens: Int[Tensor, "B T"], *, start: int) -> Float[Tensor, "B T D"]:
         x = self.embedding(tokens) * self.config.width**0.5
         return self.dropout(x if self.positions is None else self.positions(x, start=start))
+
+    def _embed_rows(self, rows: Rows) -> Float[Tensor, "1 T D"]:
+        x = self.embedding(rows.tokens[None]) * self.config.width**0.5
+        if self.positions is not None:
+            x = self.positions.at(x, rows.places[None], rows.longest)
+        return self.dropout(x)
 
     def _decoders(self) -> list[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]

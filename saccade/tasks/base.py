@@ -1,12 +1,13 @@
 """What the trainer asks of a kind of work: batches as a function of position, a loss, a check."""
 
+from collections.abc import Hashable
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.data.rows import Room
 from saccade.data.vocabulary import Vocabulary
 
 
@@ -17,10 +18,43 @@ class Batch(Protocol):
     @property
     def tokens(self) -> int: ...
 
+    @property
+    def shape(self) -> Hashable:
+        """Equal for batches that the same kernels, launched in the same way, can serve."""
+        ...
+
     def to(self, device: torch.device) -> Self: ...
+
+    def pinned(self) -> Self:
+        """In memory from which a GPU can fetch it by itself."""
+        ...
 
 
 B = TypeVar("B", bound=Batch)
+
+
+@runtime_checkable
+class Cut(Protocol):
+    """A data set in batches; every epoch has the same number of them."""
+
+    @property
+    def rooms(self) -> tuple[Room, ...] | None:
+        """The shape that every batch fits into, a room for each column of lengths."""
+        ...
+
+    @property
+    def padding(self) -> float: ...
+
+    def __len__(self) -> int: ...
+
+    def epoch(self, number: int) -> list[Int[Tensor, " batch"]]: ...
+
+
+@runtime_checkable
+class Plan(Protocol):
+    """How a data set is cut into batches, given the lengths of its rows."""
+
+    def __call__(self, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int) -> Cut: ...
 
 
 @runtime_checkable
@@ -62,11 +96,3 @@ def shard_rows(rows: Tensor, shard: int, shards: int) -> tuple[Tensor, bool]:
     """
     mine = rows[shard::shards]
     return (mine, True) if len(mine) else (rows[:1], False)
-
-
-def summed_cross_entropy(
-    logits: Float[Tensor, "tokens V"], labels: Int[Tensor, " tokens"], smoothing: float
-) -> Float[Tensor, ""]:
-    """−Σ log p(label), a share of each label spread over the vocabulary; in float32 or better."""
-    exact = logits if logits.dtype == torch.float64 else logits.float()
-    return F.cross_entropy(exact, labels, label_smoothing=smoothing, reduction="sum")

@@ -10,6 +10,7 @@ from saccade.data.batches import pad
 from saccade.data.vocabulary import END, START, Vocabulary
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
+from saccade.decode.ready import Ready
 from saccade.errors import DataError
 from saccade.tasks.language import LanguageSettings
 
@@ -34,6 +35,7 @@ class Writer:
     ) -> None:
         self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
         self.device = next(model.parameters()).device
+        self.ready = Ready(self.model)
 
     def write(
         self,
@@ -49,14 +51,8 @@ class Writer:
         `on_step` hears of every step and may give texts up: they end there; a beam's are gone.
         """
         tokens = self.begin(prompt)
-        model: Any = self.model
-        room = most_tokens
-        if model.reach is not None:
-            room = min(most_tokens, model.reach - len(tokens) + 1)
-        if room < 1:
-            raise DataError(
-                f"the prompt has {len(tokens)} tokens, but the model sees {model.reach}; shorten it"
-            )
+        model: Any = self.ready.decoder(how.precision)
+        room = self.room(tokens, most_tokens)
         with torch.inference_mode():
             state = model.start(count)
             if len(tokens) > 1:
@@ -64,8 +60,22 @@ class Writer:
                 _, state = model.read(prompts, state)
         first = torch.full((count,), tokens[-1], device=self.device)
         limits = torch.full((count,), room)
-        found = decode(model, state, first, limits=limits, how=how, on_step=on_step)
-        return [self._generated(prompt, tokens, found_one[0]) for found_one in found if found_one]
+        watch: dict[str, Any] = {
+            "on_step": on_step,
+            "captured": self.ready.captured(how.precision),
+        }
+        found = decode(model, state, first, limits=limits, how=how, **watch)
+        return [self.generated(prompt, tokens, found_one[0]) for found_one in found if found_one]
+
+    def room(self, tokens: list[int], most_tokens: int) -> int:
+        """How many words may follow a prompt before the model cannot see all of it."""
+        reach: int | None = self.model.reach  # type: ignore[assignment]
+        room = most_tokens if reach is None else min(most_tokens, reach - len(tokens) + 1)
+        if room < 1:
+            raise DataError(
+                f"the prompt has {len(tokens)} tokens, but the model sees {reach}; shorten it"
+            )
+        return room
 
     def begin(self, prompt: str) -> list[int]:
         """The tokens to go on from; lines begin with START, a stream as after an END."""
@@ -75,7 +85,8 @@ class Writer:
             return tokens
         return [opening, *tokens]
 
-    def _generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
+    def generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
+        """What was found after a prompt, in words."""
         opening = 1 if self.settings.unit == "lines" or tokens[0] == END else 0
         text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
         return Generated(

@@ -3,6 +3,7 @@
 Text comes as lines, each a sentence of its own, or as a stream, cut into windows.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -14,12 +15,14 @@ from torch import Tensor, nn
 
 from saccade.config import check_fraction, check_positive
 from saccade.data import three_sentences
-from saccade.data.batches import Batches, pad
+from saccade.data.batches import Batches
 from saccade.data.ragged import Ragged
 from saccade.data.readers import TextsRead, read_texts, splits
+from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
 from saccade.errors import DataError
-from saccade.tasks.base import shard_rows, summed_cross_entropy
+from saccade.tasks.base import Plan, shard_rows
+from saccade.tasks.cross_entropy import summed_cross_entropy
 
 HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 
@@ -63,18 +66,22 @@ class LanguageSettings:
 
 
 class LanguageBatch(NamedTuple):
-    """Words and what follows each; `predicted` are the places that count."""
+    """Texts end to end; `labels` says what follows each word, PAD where nobody asks."""
 
-    words: Int[Tensor, "B T"]
-    labels: Int[Tensor, " tokens"]
-    predicted: Int[Tensor, " tokens"]
+    words: Rows
+    labels: Int[Tensor, " words"]
+    tokens: int
 
     @property
-    def tokens(self) -> int:
-        return len(self.labels)
+    def shape(self) -> Hashable:
+        return self.words.shape
 
     def to(self, device: torch.device) -> "LanguageBatch":
-        return LanguageBatch(*(x.to(device, non_blocking=True) for x in self))
+        labels = self.labels.to(device, non_blocking=True)
+        return LanguageBatch(self.words.to(device), labels, self.tokens)
+
+    def pinned(self) -> "LanguageBatch":
+        return LanguageBatch(self.words.pinned(), self.labels.pin_memory(), self.tokens)
 
 
 def read_language(settings: LanguageSettings, split: str) -> tuple[list[str], str]:
@@ -141,34 +148,43 @@ class Windows:
         order = torch.randperm(self.count, generator=rng)[: len(self) * self.rows]
         return (offset + order * self.window).view(len(self), self.rows)
 
-    def batch(self, starts: Int[Tensor, " rows"], *, counts: bool) -> LanguageBatch:
+    def batch(
+        self, starts: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
+    ) -> LanguageBatch:
         index = starts[:, None] + torch.arange(self.window + 1)  # (B, T + 1)
         words = self.stream[index].long()
-        labels = words[:, 1:].flatten()
-        predicted = torch.arange(len(labels) if counts else 0)
-        return LanguageBatch(words[:, :-1], labels[predicted], predicted)
+        lengths = torch.full((len(starts),), self.window)
+        rows = Rows.of(words[:, :-1].flatten(), lengths)
+        return _batch(rows, words[:, 1:].flatten(), counts=counts)
 
 
 class Lines:
     """Sentences of their own, from START to END, in batches of similar length."""
 
-    def __init__(self, lines: Ragged, *, budget: int, seed: int) -> None:
+    def __init__(self, lines: Ragged, *, budget: int, seed: int, plan: Plan = Batches.plan) -> None:
         self.lines = lines
-        self._batches = Batches.plan(lines.lengths[:, None] + 1, budget=budget, seed=seed)
+        self._batches = plan(lines.lengths[:, None] + 1, budget=budget, seed=seed)
         self.padding, self.epoch = self._batches.padding, self._batches.epoch
 
     def __len__(self) -> int:
         return len(self._batches)
 
-    def batch(self, rows: Int[Tensor, " rows"], *, counts: bool) -> LanguageBatch:
-        start, end = torch.tensor([START]), torch.tensor([END])
-        texts = [self.lines[row] for row in rows.tolist()]
-        labels = pad([torch.cat([text, end]) for text in texts], value=PAD).flatten()
-        if not counts:
-            labels = torch.full_like(labels, PAD)
-        predicted = (labels != PAD).nonzero()[:, 0]
-        words = pad([torch.cat([start, text]) for text in texts], value=PAD)
-        return LanguageBatch(words, labels[predicted], predicted)
+    def batch(
+        self, rows: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
+    ) -> LanguageBatch:
+        """Only a whole batch is filled up to its room: shares of it differ in size."""
+        text, lengths = self.lines.take(rows)
+        labels = with_token(text, lengths, END, first=False)
+        words = with_token(text, lengths, START, first=True)
+        rooms = self._batches.rooms
+        room = rooms[0] if rooms is not None and whole else None
+        return _batch(Rows.of(words, lengths + 1, room=room), labels, counts=counts)
+
+
+def _batch(words: Rows, labels: Int[Tensor, " words"], *, counts: bool) -> LanguageBatch:
+    tokens = len(labels) if counts else 0
+    nobody_asks = labels.new_full((len(words.tokens) - tokens,), PAD)
+    return LanguageBatch(words, torch.cat([labels[:tokens], nobody_asks]), tokens)
 
 
 class Language:
@@ -180,6 +196,7 @@ class Language:
         *,
         batch_tokens: int,
         seed: int,
+        plan: Plan = Batches.plan,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         self.settings = settings
@@ -201,7 +218,7 @@ class Language:
                 stream_of(self._texts), window=settings.window, rows=rows, seed=seed
             )
         else:
-            self._data = Lines(self._texts, budget=batch_tokens, seed=seed)
+            self._data = Lines(self._texts, budget=batch_tokens, seed=seed, plan=plan)
         self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
 
     def _short_enough(self, lines: list[list[int]]) -> list[list[int]]:
@@ -229,7 +246,7 @@ class Language:
         if self._epoch[0] != epoch:
             self._epoch = (epoch, self._data.epoch(epoch))
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
-        return self._data.batch(rows, counts=counts)
+        return self._data.batch(rows, counts=counts, whole=shards == 1)
 
     def loss(self, model: nn.Module, batch: LanguageBatch) -> Float[Tensor, ""]:
         """Cross-entropy of each word given those before it.
@@ -290,7 +307,18 @@ def stream_loss(model: nn.Module, texts: Ragged, device: torch.device) -> float:
 
 
 def _loss(model: nn.Module, batch: LanguageBatch, smoothing: float) -> Tensor:
-    features = model(batch.words)  # (B, T, D)
-    real = features.flatten(0, 1)[batch.predicted]  # (tokens, D): padding is not scored
-    logits = model.output(real)  # type: ignore[operator]
-    return summed_cross_entropy(logits, batch.labels, smoothing)
+    known, layer = _features(model, batch.words), model.output
+    return summed_cross_entropy(
+        known,
+        layer,  # type: ignore[arg-type]
+        batch.labels[: len(known)],
+        smoothing=smoothing,
+        ignored=PAD,
+    )
+
+
+def _features(model: nn.Module, words: Rows) -> Float[Tensor, "words D"]:
+    """What is known after each word."""
+    if getattr(model, "packs", False) and not words.rectangular:
+        return model.packed(words)  # type: ignore[operator]
+    return words.out_of_rectangle(model(words.padded()))

@@ -6,22 +6,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention.glance import Glance, Keep
 from saccade.attention.looking import looking
 from saccade.attention.watching import sites
 from saccade.data.batches import pad
+from saccade.data.ragged import Ragged
 from saccade.data.vocabulary import PAD, START, Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Candidate, Hypothesis, OnStep
+from saccade.decode.ready import Ready
 from saccade.errors import DataError
 from saccade.metrics.alignment import merge_pieces
 from saccade.tasks.translation import collate, encode_source
 
 BATCH_TOKENS = 4096  # of source, times the beam
+GPU_BATCH_TOKENS = 65536
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,11 @@ class Translator:
     def __init__(self, model: nn.Module, vocabulary: Vocabulary) -> None:
         self.model, self.vocabulary = model.eval(), vocabulary
         self.device = next(model.parameters()).device
+        self.ready = Ready(self.model)
+
+    @property
+    def _batch_tokens(self) -> int:
+        return GPU_BATCH_TOKENS if self.device.type == "cuda" else BATCH_TOKENS
 
     @property
     def looks(self) -> bool:
@@ -63,27 +71,28 @@ class Translator:
         Batches hold texts of similar length; what a text becomes does not depend on its batch.
         `on_step` hears of every step and may give texts up, which then have no translation.
         """
-        sources = [encode_source(self.vocabulary, self._checked(text)) for text in texts]
-        for rows in _batches([len(source) for source in sources], BATCH_TOKENS // how.beam):
+        sources = [self.encode(text) for text in texts]
+        for rows in _batches([len(source) for source in sources], self._batch_tokens // how.beam):
             tell = None if on_step is None else _renumbered(on_step, rows)
             found = self._decode([sources[row] for row in rows], how, look=look, on_step=tell)
             for row, hypotheses in zip(rows, found):
                 if hypotheses:
-                    yield row, self._translated(texts[row], sources[row], hypotheses)
+                    yield row, self.translated(texts[row], sources[row], hypotheses)
 
     @torch.inference_mode()
     def align(
         self, pairs: list[tuple[str, str]]
     ) -> Iterator[tuple[int, dict[str, Float[Tensor, "words_out words_in"]]]]:
         """Attention between the words of given translations, per site, averaged over heads."""
-        encoded = [[torch.tensor(self.vocabulary.encode(text)) for text in pair] for pair in pairs]
-        sizes = [len(source) + len(target) for source, target in encoded]
+        sources, targets = (self.vocabulary.encode_all([p[side] for p in pairs]) for side in (0, 1))
+        encoded = Ragged.of(sources), Ragged.of(targets)
+        sizes = [len(source) + len(target) for source, target in zip(sources, targets)]
         for rows in _batches(sizes, BATCH_TOKENS):
-            batch = collate([encoded[row][0] for row in rows], [encoded[row][1] for row in rows])
-            batch = batch.to(self.device)
-            keep = Keep(map_side=0, top=0, dense=max(batch.source.shape[1], batch.target.shape[1]))
+            batch = collate(encoded, torch.tensor(rows)).to(self.device)
+            source, target = batch.source.padded(), batch.target.padded()
+            keep = Keep(map_side=0, top=0, dense=max(source.shape[1], target.shape[1]))
             with looking(self.model, keep=keep, only="cross") as trace:
-                self.model(batch.source, batch.lengths, batch.target)
+                self.model(source, batch.source.lengths, target)
                 seen = {site: w.mean(dim=1).cpu() for site, w in trace.weights().items()}
             for i, row in enumerate(rows):
                 pieces = self.vocabulary.spans(pairs[row][1])
@@ -122,21 +131,22 @@ class Translator:
     def _decode(
         self, sources: list[Tensor], how: Decoding, *, look: bool, on_step: OnStep | None = None
     ) -> list[list[Hypothesis]]:
-        model: Any = self.model
+        # Only the model itself can be looked into.
+        model: Any = self.model if look else self.ready.decoder(how.precision)
+        captured = None if look else self.ready.captured(how.precision)
         lengths = torch.tensor([len(source) for source in sources])
         first = torch.full((len(sources),), START, device=self.device)
-        limits = lengths * 2 + 20  # a sentence's own, so that its batch mates do not matter
-        longest = getattr(model.config, "longest", None)
-        if longest is not None:
-            limits = limits.clamp(max=longest)
+        limits = self.limits(lengths)
         with torch.inference_mode():
             state = model.start(pad(sources, value=PAD).to(self.device), lengths)
         longest = int(max(lengths.max(), limits.max()))
         keep = Keep(map_side=0, dense=longest)
+        watch: dict[str, Any] = {"on_step": on_step, "captured": captured}
         with looking(model, keep=keep, only="cross") if look else nullcontext() as trace:
-            return decode(model, state, first, limits=limits, how=how, trace=trace, on_step=on_step)
+            return decode(model, state, first, limits=limits, how=how, trace=trace, **watch)
 
-    def _translated(self, text: str, source: Tensor, hypotheses: list[Hypothesis]) -> Translated:
+    def translated(self, text: str, source: Tensor, hypotheses: list[Hypothesis]) -> Translated:
+        """What was found for a sentence, in words."""
         first, *others = (self._one(text, source, hypothesis) for hypothesis in hypotheses)
         return replace(first, others=tuple(others))
 
@@ -152,14 +162,21 @@ class Translator:
             tokens=hypothesis.tokens,
         )
 
-    def _checked(self, text: str) -> str:
+    def limits(self, lengths: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+        """How long translations may become: a sentence's own, so that batch mates do not matter."""
+        longest = getattr(self.model.config, "longest", None)
+        limits = lengths * 2 + 20
+        return limits if longest is None else limits.clamp(max=longest)
+
+    def encode(self, text: str) -> Int[Tensor, " S"]:
+        """A sentence to be translated, with its end marked; refuses what is none."""
         if not text.strip():
             raise DataError("there is nothing to translate in an empty text")
         try:
             text.encode()
         except UnicodeEncodeError as error:
             raise DataError(f"{text!r} is not Unicode text: {error.reason}") from error
-        return text
+        return encode_source(self.vocabulary, text)
 
 
 def _renumbered(on_step: OnStep, rows: list[int]) -> OnStep:

@@ -1,5 +1,6 @@
 """Translation: pairs of sentences, cross-entropy of the target given the source."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,15 +10,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.blocks.output import OutputLayer
 from saccade.config import check_fraction, check_positive
 from saccade.data import lingua
-from saccade.data.batches import Batches, pad
+from saccade.data.batches import Batches
 from saccade.data.lingua import AlignedPair, LinguaSettings
 from saccade.data.ragged import Ragged
 from saccade.data.readers import PairsRead, read_pairs, splits
+from saccade.data.rows import Room, Rows, with_token
 from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
 from saccade.errors import DataError
-from saccade.tasks.base import shard_rows, summed_cross_entropy
+from saccade.tasks.base import Plan, shard_rows
+from saccade.tasks.cross_entropy import summed_cross_entropy
 
 HELD_OUT = 0.02  # of a corpus without a validation split
 
@@ -63,24 +67,28 @@ class TranslationSettings:
         return f"making {self.pairs:,} sentence pairs of lingua, some {self.pairs // 4000 + 2} s"
 
 
-class TranslationBatch(NamedTuple):
-    """Padded sentences. `predicted` are the places of real target words; lengths stay on CPU."""
+Sides = tuple[Ragged, Ragged]
 
-    source: Int[Tensor, "B S"]
-    lengths: Int[Tensor, " B"]
-    target: Int[Tensor, "B T"]
-    labels: Int[Tensor, " tokens"]
-    predicted: Int[Tensor, " tokens"]
+
+class TranslationBatch(NamedTuple):
+    """Sentences end to end; `labels` says what follows each target word, PAD where nobody asks."""
+
+    source: Rows
+    target: Rows
+    labels: Int[Tensor, " words"]
+    tokens: int
 
     @property
-    def tokens(self) -> int:
-        return len(self.labels)
+    def shape(self) -> Hashable:
+        return self.source.shape, self.target.shape
 
     def to(self, device: torch.device) -> "TranslationBatch":
-        def move(x: Tensor) -> Tensor:
-            return x.to(device, non_blocking=True)
+        labels = self.labels.to(device, non_blocking=True)
+        return TranslationBatch(self.source.to(device), self.target.to(device), labels, self.tokens)
 
-        return TranslationBatch(move(self.source), self.lengths, *(move(x) for x in self[2:]))
+    def pinned(self) -> "TranslationBatch":
+        labels = self.labels.pin_memory()
+        return TranslationBatch(self.source.pinned(), self.target.pinned(), labels, self.tokens)
 
 
 class Corpus(NamedTuple):
@@ -137,6 +145,7 @@ class Translation:
         *,
         batch_tokens: int,
         seed: int,
+        plan: Plan = Batches.plan,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         self.settings = settings
@@ -152,7 +161,7 @@ class Translation:
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
         if too_long:
             self.report.append(f"left out: {too_long:,} pairs over {settings.longest} tokens")
-        self._batches = _plan(self._train, budget=batch_tokens, seed=seed)
+        self._batches = plan(_lengths(self._train), budget=batch_tokens, seed=seed)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
     @property
@@ -171,11 +180,8 @@ class Translation:
         if self._epoch[0] != epoch:
             self._epoch = (epoch, self._batches.epoch(epoch))
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
-        return collate(
-            [self._train[0][row] for row in rows.tolist()],
-            [self._train[1][row] for row in rows.tolist()],
-            counts=counts,
-        )
+        rooms = self._batches.rooms if shards == 1 else None  # shares differ in size
+        return collate(self._train, rows, rooms=rooms, counts=counts)
 
     def loss(self, model: nn.Module, batch: TranslationBatch) -> Float[Tensor, ""]:
         """Cross-entropy of each target word given those before it and the source.
@@ -188,9 +194,7 @@ class Translation:
         loss = _mean_loss(model, self._valid, device)
         return {"loss": loss, "perplexity": float(torch.tensor(loss).exp())}
 
-    def _encode(
-        self, pairs: list[tuple[str, str]], *, longest: int
-    ) -> tuple[tuple[Ragged, Ragged], int]:
+    def _encode(self, pairs: list[tuple[str, str]], *, longest: int) -> tuple[Sides, int]:
         sides = [self.vocabulary.encode_all([pair[side] for pair in pairs]) for side in (0, 1)]
         fits = [max(len(a), len(b)) < longest for a, b in zip(*sides)]
         if not any(fits):
@@ -200,17 +204,28 @@ class Translation:
 
 
 def _loss(model: nn.Module, batch: TranslationBatch, smoothing: float) -> Float[Tensor, ""]:
-    features = model(batch.source, batch.lengths, batch.target)  # (B, T, D)
-    real = features.flatten(0, 1)[batch.predicted]  # (tokens, D): padding is not scored
-    logits = model.output(real)  # type: ignore[operator]
-    return summed_cross_entropy(logits, batch.labels, smoothing)
+    known, labels = _features(model, batch), batch.labels
+    layer: OutputLayer = model.output  # type: ignore[assignment]
+    return summed_cross_entropy(
+        known, layer, labels[: len(known)], smoothing=smoothing, ignored=PAD
+    )
+
+
+def _features(model: nn.Module, batch: TranslationBatch) -> Float[Tensor, "words D"]:
+    """What is known after each target word."""
+    source, target = batch.source, batch.target
+    if getattr(model, "packs", False):
+        return model.packed(source, target)  # type: ignore[operator]
+    rectangle = model(source.padded(), source.lengths, target.padded())  # (B, T, D)
+    return target.out_of_rectangle(rectangle)
 
 
 @torch.no_grad()
-def _mean_loss(model: nn.Module, sides: tuple[Ragged, Ragged], device: torch.device) -> float:
+def _mean_loss(model: nn.Module, sides: Sides, device: torch.device) -> float:
     total, tokens = 0.0, 0
-    for rows in _plan(sides, budget=max(8192, _longest(sides)), seed=0).epoch(0):
-        batch = collate(*([side[row] for row in rows.tolist()] for side in sides)).to(device)
+    plan = Batches.plan(_lengths(sides), budget=max(8192, _longest(sides)), seed=0)
+    for rows in plan.epoch(0):
+        batch = collate(sides, rows).to(device)
         total += _loss(model, batch, 0.0).item()
         tokens += batch.tokens
     return total / tokens
@@ -224,12 +239,11 @@ def pairs_loss(
     return _mean_loss(model, (sides[0], sides[1]), device)
 
 
-def _plan(sides: tuple[Ragged, Ragged], *, budget: int, seed: int) -> Batches:
-    lengths = torch.stack([side.lengths + 1 for side in sides], dim=1)  # + END, + START
-    return Batches.plan(lengths, budget=budget, seed=seed)
+def _lengths(sides: Sides) -> Int[Tensor, "rows 2"]:
+    return torch.stack([side.lengths + 1 for side in sides], dim=1)  # + END, + START
 
 
-def _longest(sides: tuple[Ragged, Ragged]) -> int:
+def _longest(sides: Sides) -> int:
     return int((sides[0].lengths + sides[1].lengths).max()) + 2
 
 
@@ -239,20 +253,24 @@ def encode_source(vocabulary: Vocabulary, text: str) -> Int[Tensor, " S"]:
 
 
 def collate(
-    sources: list[Int[Tensor, " _"]], targets: list[Int[Tensor, " _"]], *, counts: bool = True
+    sides: Sides,
+    rows: Int[Tensor, " B"],
+    *,
+    rooms: tuple[Room, ...] | None = None,
+    counts: bool = True,
 ) -> TranslationBatch:
-    """Pad sentences: the source ends with END, the target is shifted by START and predicts END."""
-    end, start = torch.tensor([END]), torch.tensor([START])
-    source = [torch.cat([row, end]) for row in sources]
-    labels = pad([torch.cat([row, end]) for row in targets], value=PAD)
-    if not counts:
-        labels = torch.full_like(labels, PAD)
-    flat = labels.flatten()
-    predicted = (flat != PAD).nonzero()[:, 0]
+    """Put sentences end to end: the source ends with END, the target is shifted by START."""
+    (source, source_lengths), (target, target_lengths) = (side.take(rows) for side in sides)
+    source = with_token(source, source_lengths, END, first=False)
+    labels = with_token(target, target_lengths, END, first=False)
+    target = with_token(target, target_lengths, START, first=True)
+    source_room, target_room = (None, None) if rooms is None else rooms
+    shifted = Rows.of(target, target_lengths + 1, room=target_room)
+    tokens = len(labels) if counts else 0
+    nobody_asks = labels.new_full((len(shifted.tokens) - tokens,), PAD)
     return TranslationBatch(
-        source=pad(source, value=PAD),
-        lengths=torch.tensor([len(row) for row in source]),
-        target=pad([torch.cat([start, row]) for row in targets], value=PAD),
-        labels=flat[predicted],
-        predicted=predicted,
+        source=Rows.of(source, source_lengths + 1, room=source_room),
+        target=shifted,
+        labels=torch.cat([labels[:tokens], nobody_asks]),
+        tokens=tokens,
     )

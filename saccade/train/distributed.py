@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from jaxtyping import Float
+from torch import Tensor
 
 from saccade.errors import ConfigError
 
@@ -32,6 +34,12 @@ class World:
         total = torch.tensor(value, dtype=torch.float64, device=self.device)
         dist.all_reduce(total)
         return total.item()
+
+    def add(self, value: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """The total over all processes, left on the device."""
+        if self.size > 1:
+            dist.all_reduce(value)
+        return value
 
     def wait(self) -> None:
         """Until all processes are here."""

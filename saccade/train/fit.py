@@ -4,7 +4,6 @@ Everything random is a function of (seed, update): data order, dropout, fresh we
 that was killed and started again computes the same numbers as one that was not.
 """
 
-import copy
 import math
 import time
 from collections.abc import Callable
@@ -19,6 +18,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from saccade.errors import CheckpointError, RunError
 from saccade.tasks.base import Batch, Task
+from saccade.train.ahead import Ahead
+from saccade.train.average import Average
+from saccade.train.captured import Captured
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
 from saccade.train.schedule import learning_rate
@@ -55,6 +57,17 @@ class Skipped:
     positions: list[int]
 
 
+@dataclass(frozen=True)
+class _Pending:
+    """An update whose figures are still on the device."""
+
+    step: int
+    positions: list[int]
+    loss: Float[Tensor, ""]
+    norm: Float[Tensor, ""]
+    rate: float
+
+
 Event = Update | Validated | Skipped
 Watch = Callable[[Event], None]
 
@@ -68,26 +81,6 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch) -> Float[Tensor, ""]:
         return self.task.loss(self.model, batch)
-
-
-class Average:
-    """A running average of the weights that follows faster at first.
-
-    w̄ ← d w̄ + (1 − d) w        d = min(decay, (1 + n) / (10 + n))        n updates so far
-    """
-
-    def __init__(self, model: nn.Module, decay: float) -> None:
-        self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
-
-    @torch.no_grad()
-    def follow(self, model: nn.Module, updates: int) -> None:
-        decay = min(self.decay, (1 + updates) / (10 + updates))
-        for ours, theirs in zip(self.model.parameters(), model.parameters()):
-            ours.lerp_(theirs, 1 - decay)
-        here, parameters = self.model.state_dict(), dict(model.named_parameters())
-        for name, value in model.state_dict().items():
-            if name not in parameters:  # a buffer, such as BatchNorm's statistics
-                here[name].copy_(value)
 
 
 class Trainer:
@@ -105,7 +98,15 @@ class Trainer:
         if world.size > 1:
             self.objective = DistributedDataParallel(self.objective)
         if settings.compile:
-            self.objective.compile(dynamic=True)
+            self.objective.compile(dynamic=None if settings.batches == "mixed" else True)
+        on_gpu = world.device.type == "cuda"
+        self._batch = Ahead(self._make_batch) if on_gpu else self._make_batch
+        self._work = self._compute
+        self.captured: Captured | None = None
+        if on_gpu and settings.capture and world.size == 1 and getattr(model, "packs", False):
+            self.captured = self._work = Captured(self._compute)
+        self._spoilt = torch.zeros((), dtype=torch.bool, device=world.device)
+        self._pending: list[_Pending] = []
         self.step, self.skipped, self.tokens_of_last = 0, 0, 0
         self.best_loss, self.best_step, self.stale = math.inf, 0, 0
 
@@ -152,20 +153,18 @@ class Trainer:
 
     def update(self) -> Update | Skipped:
         """One update of the weights, or none if the loss or the gradient is not finite."""
+        self.advance()
+        return self.settle()[-1]
+
+    def advance(self) -> None:
+        """One update, handed to the device; `settle` says how it went."""
         settings, world = self.settings, self.world
         seed_update(settings.seed, self.step, world.rank)
         positions = self._positions()
-        batches = [self.task.batch(p, shard=world.rank, shards=world.size) for p in positions]
+        batches = [self._batch(position) for position in positions]
         tokens = world.sum(float(sum(batch.tokens for batch in batches)))
         self.tokens_of_last = int(tokens)
-        loss = world.sum(self._backward(batches, tokens)) / world.size
-        most = settings.clip or math.inf
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), most).item()
         self.step += 1
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            self.optimizer.zero_grad()
-            self._refuse(positions, loss, norm)
-            return Skipped(self.step, positions)
         rate = learning_rate(
             settings.schedule,
             settings.learning_rate,
@@ -173,13 +172,28 @@ class Trainer:
             warmup=settings.warmup,
             steps=settings.steps,
         )
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        if self.average is not None:
-            self.average.follow(self.model, self.step)
-        return Update(self.step, loss, rate)
+        set_rate(self.optimizer, rate)
+        pace = 0.0 if self.average is None else self.average.pace(self.step)
+        share = world.size / tokens  # DDP averages over the processes, so each multiplies by all
+        on_device = [batch.to(world.device) for batch in batches]
+        loss, norm = self._work(on_device, self._scalar(share), self._scalar(pace))
+        self._pending.append(_Pending(self.step, positions, loss, norm, rate))
+
+    def settle(self) -> list[Update | Skipped]:
+        """How the updates since the last call went. Waits for the device."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return []
+        figures = torch.stack([torch.stack([p.loss, p.norm.to(p.loss)]) for p in pending]).tolist()
+        told: list[Update | Skipped] = []
+        for one, (loss, norm) in zip(pending, figures):
+            if math.isfinite(loss) and math.isfinite(norm):
+                told.append(Update(one.step, loss, one.rate))
+                continue
+            self._spoilt.fill_(False)
+            self._refuse(one, loss, norm)
+            told.append(Skipped(one.step, one.positions))
+        return told
 
     def validate(self) -> Validated:
         """Held-out figures of the kept weights; remembers whether they are the best."""
@@ -198,23 +212,51 @@ class Trainer:
         first = self.step * self.settings.accumulate
         return list(range(first, first + self.settings.accumulate))
 
-    def _backward(self, batches: list[Any], tokens: float) -> float:
-        """Gradients of the mean loss over the tokens of all micro-batches of all processes.
+    def _make_batch(self, position: int) -> Any:
+        batch = self.task.batch(position, shard=self.world.rank, shards=self.world.size)
+        return batch.pinned() if self.world.device.type == "cuda" else batch
+
+    def _scalar(self, value: float) -> Float[Tensor, ""]:
+        dtype = next(self.model.parameters()).dtype
+        return torch.tensor(value, dtype=dtype).to(self.world.device, non_blocking=True)
+
+    def _compute(
+        self, batches: list[Any], share: Float[Tensor, ""], pace: Float[Tensor, ""]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Gradients of the mean loss over all tokens of all micro-batches, and the update.
 
             loss = Σ sums / tokens
 
-        DDP averages over the processes, so each multiplies by their number.
+        All on the device: nothing here waits for a number. What is not finite changes nothing.
         """
+        loss = self._backward(batches, share)
+        if self.settings.clip:
+            norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        else:
+            norm = nn.utils.get_total_norm(
+                [g for p in self.model.parameters() if (g := p.grad) is not None]
+            )
+        spoilt = ~(loss.isfinite() & norm.isfinite())
+        if self.settings.bad_loss == "stop":  # nor does what follows, until someone has noticed
+            spoilt = self._spoilt.logical_or_(spoilt)
+        self.optimizer.found_inf = spoilt.float()  # type: ignore[attr-defined]
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.average is not None:
+            self.average.follow(self.model, pace * ~spoilt)
+        return loss, norm
+
+    def _backward(self, batches: list[Any], share: Float[Tensor, ""]) -> Float[Tensor, ""]:
         self.model.train()
         total = torch.zeros((), device=self.world.device, dtype=torch.float64)
         for i, batch in enumerate(batches):
             last = i == len(batches) - 1
             with self._hold_back(last), self._autocast():
-                loss = self.objective(batch.to(self.world.device)) * (self.world.size / tokens)
+                loss = self.objective(batch) * share
             with self._hold_back(last):
                 loss.backward()
             total += loss.detach()
-        return total.item()
+        return self.world.add(total) / self.world.size
 
     def _hold_back(self, last: bool) -> AbstractContextManager[Any]:
         """Gradients travel between processes only with the last micro-batch."""
@@ -229,9 +271,9 @@ class Trainer:
         enabled = self.settings.precision == "bfloat16"
         return torch.autocast(self.world.device.type, torch.bfloat16, enabled=enabled)
 
-    def _refuse(self, positions: list[int], loss: float, norm: float) -> None:
+    def _refuse(self, one: _Pending, loss: float, norm: float) -> None:
         self.skipped += 1
-        what = f"update {self.step}: loss {loss}, gradient {norm}, micro-batches {positions}"
+        what = f"update {one.step}: loss {loss}, gradient {norm}, micro-batches {one.positions}"
         if self.settings.bad_loss == "stop":
             raise RunError(
                 f"{what}: not finite, so the weights were left as they are. Lower "
@@ -288,6 +330,17 @@ def _optimizer(
         {"params": decays, "weight_decay": settings.weight_decay},
         {"params": stays, "weight_decay": 0.0},
     ]
-    fused = device.type in ("cpu", "cuda")
-    betas = (0.9, settings.beta2)
-    return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=betas, fused=fused)
+    betas, fused = (0.9, settings.beta2), device.type in ("cpu", "cuda")
+    if device.type != "cuda":
+        return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=betas, fused=fused)
+    rate = torch.tensor(settings.learning_rate, device=device)  # a captured step reads it there
+    return torch.optim.AdamW(groups, lr=rate, betas=betas, fused=True, capturable=True)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """The learning rate of the next update."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate

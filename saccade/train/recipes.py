@@ -143,11 +143,12 @@ RECIPES: dict[str, Recipe] = {
         train=TrainSettings(
             steps=4500,
             batch_tokens=8192,
+            batches="mixed",
             learning_rate=2e-3,
             schedule="cosine",
             warmup=500,
             ema=0.998,
-            validate_every=250,
+            validate_every=900,
             precision="bfloat16",
         ),
     ),

@@ -2,26 +2,30 @@
 
 import hashlib
 import platform
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from saccade.data.batches import Batches
+from saccade.data.mixed import MixedBatches
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import RunError
-from saccade.tasks.base import Task
+from saccade.tasks.base import Plan, Task
 from saccade.tasks.language import Language
 from saccade.tasks.translation import Translation, TranslationSettings
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, load_newest, save_checkpoint
 from saccade.train.distributed import World, join_world
-from saccade.train.fit import Clock, Event, Trainer, Update
+from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder, changes
 from saccade.train.log import Log
 from saccade.train.recipes import Recipe, with_vocabulary
+from saccade.train.settings import TrainSettings
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
 
@@ -37,12 +41,18 @@ Watch = Callable[[Event | Note], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended: `signal` is the one that stopped it, 0 if it came to its end."""
+    """How training ended: `signal` is the one that stopped it, 0 if it came to its end.
+
+    `preparing` are the seconds before the first update (reading, tokenizing, building), `training`
+    those after: updates, what is compiled or recorded for them, validations, checkpoints.
+    """
 
     folder: Path
     step: int
     best_loss: float
     signal: int
+    preparing: float = field(compare=False)
+    training: float = field(compare=False)
 
 
 def train(recipe: Recipe, folder: Path, watch: Watch) -> Outcome:
@@ -51,8 +61,17 @@ def train(recipe: Recipe, folder: Path, watch: Watch) -> Outcome:
         run = RunFolder(folder)
         speak: Watch = watch if world.first else lambda event: None
         with locked(folder) if world.first else nullcontext():
+            begun = time.perf_counter()
             trainer, recipe = _prepare(recipe, run, world, speak)
-            return _go_on(trainer, recipe, run, stop, speak)
+            preparing = time.perf_counter() - begun
+            _go_on(trainer, recipe, run, stop, speak)
+            training = time.perf_counter() - begun - preparing
+            return Outcome(
+                folder, trainer.step, trainer.best_loss, stop.signal, preparing, training
+            )
+
+
+PLANS: dict[str, Plan] = {"similar": Batches.plan, "mixed": MixedBatches.plan}
 
 
 def make_task(recipe: Recipe, vocabulary: Vocabulary | None) -> Task[Any]:
@@ -62,6 +81,7 @@ def make_task(recipe: Recipe, vocabulary: Vocabulary | None) -> Task[Any]:
         recipe.task,  # type: ignore[arg-type]
         batch_tokens=recipe.train.batch_tokens,
         seed=recipe.train.seed,
+        plan=PLANS[recipe.train.batches],
         vocabulary=vocabulary,
     )
 
@@ -110,32 +130,46 @@ def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> None:
 
 def _go_on(
     trainer: Trainer, recipe: Recipe, run: RunFolder, stop: StopRequest, watch: Watch
-) -> Outcome:
+) -> None:
     settings, first = trainer.settings, trainer.world.first
     log = Log(run.metrics, after=trainer.step, tensorboard=settings.tensorboard) if first else None
     clock = Clock()
     while not trainer.finished:
-        event = trainer.update()
-        clock.tick(trainer.tokens_of_last)
+        trainer.advance()
         step = trainer.step
-        if isinstance(event, Update):
-            event = _timed(event, clock, settings.steps)
-            if log is not None and step % settings.log_every == 0:
-                log.write(step, _logged(event))
-        watch(event)
         due = step % settings.validate_every == 0 or step == settings.steps
+        asked = trainer.world.sum(float(stop.signal)) > 0
+        saves = due or asked or bool(settings.save_every and step % settings.save_every == 0)
+        # A GPU is asked how it went only now and then, for it would have to stop to answer.
+        if saves or step % settings.log_every == 0 or trainer.world.device.type != "cuda":
+            _tell(trainer.settle(), clock, settings, log, watch)
+        clock.tick(trainer.tokens_of_last)
         if due:
             _validate(trainer, run, log, watch)
-        asked = trainer.world.sum(float(stop.signal)) > 0
-        regular = settings.save_every and step % settings.save_every == 0
-        if first and (due or asked or regular):
+        if first and saves:
             _save(trainer, run)
         if asked:
             break
     if log is not None:
         log.close()
         write_card(run, recipe, trainer.best_loss, trainer.best_step)
-    return Outcome(run.path, trainer.step, trainer.best_loss, stop.signal)
+    if trainer.captured is not None and trainer.captured.seconds:
+        watch(Note(f"recording the step for the GPU took {trainer.captured.seconds:.1f} s"))
+
+
+def _tell(
+    events: list[Update | Skipped],
+    clock: Clock,
+    settings: TrainSettings,
+    log: Log | None,
+    watch: Watch,
+) -> None:
+    for event in events:
+        if isinstance(event, Update):
+            event = _timed(event, clock, settings.steps)
+            if log is not None and event.step % settings.log_every == 0:
+                log.write(event.step, _logged(event))
+        watch(event)
 
 
 def _validate(trainer: Trainer, run: RunFolder, log: Log | None, watch: Watch) -> None:

@@ -15,6 +15,8 @@ class TrainSettings:
     Args:
         steps: updates of the weights in all.
         batch_tokens: tokens of a micro-batch, source and target and padding counted.
+        batches: of sentences of similar length, or all of one shape with every length mixed: that
+            one is compiled and captured once, so a GPU need not wait for Python.
         accumulate: micro-batches to one update.
         learning_rate: its highest value.
         schedule: how it falls after the warm-up.
@@ -32,12 +34,14 @@ class TrainSettings:
         device: cpu, cuda, mps …; auto takes the fastest there is.
         precision: of the arithmetic; bfloat16 keeps the weights in float32.
         compile: hand the model to torch.compile: slow to start, faster after.
+        capture: on a GPU, record the step of a shape that returns and replay it.
         bad_loss: when a loss or gradient is not finite: stop, or skip that update (50 at most).
         tensorboard: write TensorBoard's files beside metrics.jsonl.
     """
 
     steps: int = 4000
     batch_tokens: int = 4096
+    batches: Literal["similar", "mixed"] = "similar"
     accumulate: int = 1
     learning_rate: float = 1e-3
     schedule: ScheduleKind = "inverse-sqrt"
@@ -55,6 +59,7 @@ class TrainSettings:
     device: str = "auto"
     precision: Literal["float32", "bfloat16", "float64"] = "float32"
     compile: bool = False
+    capture: bool = True
     bad_loss: Literal["stop", "skip"] = "stop"
     tensorboard: bool = False
 

@@ -12,8 +12,10 @@ from saccade.attention.glance import Keep
 from saccade.attention.ladder import SelfAttention
 from saccade.attention.looking import looking
 from saccade.attention.multihead import MultiHeadAttention
+from saccade.attention.segments import Segments
 from saccade.errors import ConfigError
 from tests.attention.kernels import errors, numbers, of_glance, statistics
+from tests.attention.test_segments import starts
 
 MASKS = {
     "none": None,
@@ -153,6 +155,77 @@ def test_long_looks_find_the_statistics_of_the_weights_of_attend(
     assert max(gaps.values()) <= (1e-12 if dtype == torch.float64 else 1e-5)
     assert received <= (1e-11 if dtype == torch.float64 else 1e-4)
     assert trace[""].weights is None
+
+
+QUERIES, KEYS = [4, 1, 3, 3, 0, 2], [2, 5, 1, 1, 3, 0]  # the last reads from nothing
+
+
+def packed_and_padded(lengths: list[int], *, seed: int) -> tuple[Tensor, Tensor]:
+    """The same sentences end to end, and below each other with other numbers for padding."""
+    x = randn(1, sum(lengths), 8, seed=seed)
+    rows = x[0].split(lengths)
+    padded = randn(len(lengths), max(lengths), 8, seed=seed + 50)
+    for row, sentence in zip(padded, rows):
+        row[: len(sentence)] = sentence
+    return x, padded
+
+
+def end_to_end(padded: Tensor, lengths: list[int]) -> Tensor:
+    return torch.cat([row[:length] for row, length in zip(padded, lengths)])[None]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [QUERIES, [3] * 5])
+def test_sentences_end_to_end_read_themselves_as_if_padded(
+    lengths: list[int], causal: bool
+) -> None:
+    mha, (x, padded) = fresh(), packed_and_padded(lengths, seed=1)
+    mask = masks.padding(torch.tensor(lengths), max(lengths))
+    expected = end_to_end(mha(padded, padded, mask=mask, causal=causal), lengths)
+    itself = Segments.among(starts(lengths), 16)
+    torch.testing.assert_close(mha(x, x, mask=itself, causal=causal), expected)
+
+
+@pytest.mark.parametrize("keys", [KEYS, QUERIES])
+def test_sentences_end_to_end_read_one_another_as_if_padded(keys: list[int]) -> None:
+    mha = fresh()
+    (x, queries), (y, memory) = packed_and_padded(QUERIES, seed=1), packed_and_padded(keys, seed=2)
+    mask = masks.padding(torch.tensor(keys), max(keys))
+    expected = end_to_end(mha(queries, memory, mask=mask), QUERIES)
+    across = Segments(starts(QUERIES), starts(keys), 4, 5)
+    torch.testing.assert_close(mha(x, y, mask=across), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [QUERIES, [3] * 5])
+def test_looking_at_sentences_end_to_end_changes_no_bit_and_shows_the_weights(
+    lengths: list[int], causal: bool, dtype: torch.dtype
+) -> None:
+    mha, x = fresh().to(dtype), packed_and_padded(lengths, seed=1)[0].to(dtype)
+    itself, total = Segments.among(starts(lengths), 16), sum(lengths)
+    unwatched = mha(x, x, mask=itself, causal=causal)
+    with looking(mha) as trace:
+        assert mha(x, x, mask=itself, causal=causal).equal(unwatched)
+    q, k = (part(x).unflatten(-1, (2, 4)).transpose(1, 2) for part in (mha.to_q, mha.to_k))
+    seen = masks.both(itself.mask(total, total), masks.causal(total, total) if causal else None)
+    torch.testing.assert_close(trace.weights()[""], attend(q, k, k, mask=seen).weights)
+
+
+@pytest.mark.parametrize("keys", [KEYS, QUERIES])
+def test_looking_across_sentences_end_to_end_changes_no_bit_and_shows_the_weights(
+    keys: list[int],
+) -> None:
+    mha = fresh().float()
+    x, y = (packed_and_padded(n, seed=i)[0].float() for i, n in enumerate((QUERIES, keys)))
+    across = Segments(starts(QUERIES), starts(keys), 4, 5)
+    unwatched = mha(x, y, mask=across)
+    with looking(mha) as trace:
+        assert mha(x, y, mask=across).equal(unwatched)
+    q = mha.to_q(x).unflatten(-1, (2, 4)).transpose(1, 2)
+    k = mha.to_k(y).unflatten(-1, (2, 4)).transpose(1, 2)
+    mask = across.mask(x.shape[1], y.shape[1])
+    torch.testing.assert_close(trace.weights()[""], attend(q, k, k, mask=mask).weights)
 
 
 def test_by_itself_it_is_text_that_looks_at_text_unless_told_otherwise() -> None:

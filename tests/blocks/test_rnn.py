@@ -91,6 +91,19 @@ def test_going_on_from_a_state_equals_reading_all_at_once(cell: CellKind) -> Non
 
 
 @pytest.mark.parametrize("cell", CELL_KINDS)
+def test_word_by_word_equals_all_at_once(cell: CellKind) -> None:
+    rnn, x = Rnn(3, 4, cell=cell, depth=2).double(), randn(2, 5, 3, seed=0)
+    expected, end = rnn(x)
+    state, outputs = None, []
+    for word in x.split(1, dim=1):
+        output, state = rnn(word, state)
+        outputs.append(output)
+    assert state is not None
+    torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
+    torch.testing.assert_close(both_states(state), both_states(end))
+
+
+@pytest.mark.parametrize("cell", CELL_KINDS)
 def test_selecting_rows_of_a_state_permutes_what_follows(cell: CellKind) -> None:
     rnn, x = Rnn(3, 4, cell=cell, depth=2).double(), randn(3, 5, 3, seed=0)
     _, state = rnn(x[:, :2])

@@ -236,6 +236,18 @@ def test_a_sentence_that_ended_early_leaves_the_batch() -> None:
     assert toy.rows_seen == [2, 1, 1, 1, 1, 1]
 
 
+def test_a_sentence_that_is_over_stays_as_it_is_while_it_waits_to_leave() -> None:
+    limits = torch.tensor([2, 8, 8, 8, 8, 8, 8, 8, 1])  # one or two of nine are too few to leave
+    for seed in range(4):
+        toy, beam = Toy.draw(9, seed=seed), Beam(size=3)
+        together = search(toy, *toy.start(), limits=limits, beam=beam)
+        for i, found in enumerate(together):
+            alone = Toy(toy.scores[i : i + 1])
+            (expected,) = search(alone, *alone.start(), limits=limits[i : i + 1], beam=beam)
+            assert found == expected
+    assert toy.rows_seen[1] == 27
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

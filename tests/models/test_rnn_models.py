@@ -102,6 +102,49 @@ def test_context_in_the_input_follows_bahdanaus_equations(depth: int) -> None:
         torch.testing.assert_close(known[:, t : t + 1], expected)
 
 
+@pytest.mark.parametrize("cell", GATES)
+def test_the_lean_loop_is_the_plain_one_with_the_same_gradients(
+    cell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build(RnnAttentionConfig(**SMALL, cell=cell, context="input"))
+    assert model.decoder._is_published()
+    outcomes = []
+    for published in (True, False):
+        monkeypatch.setattr(model.decoder, "_is_published", lambda choice=published: choice)
+        model.zero_grad()
+        known = model(SOURCE, LENGTHS, TARGET)
+        known.square().sum().backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        outcomes.append([known.detach(), *(grad.clone() for grad in gradients)])
+    torch.testing.assert_close(*outcomes)
+
+
+@pytest.mark.parametrize("changed", [{"depth": 2}, {"keys": "linear"}, {"score": "dot"}])
+def test_only_the_published_form_has_the_lean_loop(changed: Any) -> None:
+    model = build(RnnAttentionConfig(**SMALL, context="input", **changed))
+    assert not model.decoder._is_published()
+
+
+@pytest.mark.parametrize("keys", ["identity", "linear"])
+@pytest.mark.parametrize("context", ["readout", "input", "layer"])
+def test_decoding_without_gradients_gives_the_scores_of_training(context: Any, keys: Any) -> None:
+    model = build(RnnAttentionConfig(**SMALL, context=context, keys=keys), torch.float32)
+    expected = model.output(model(SOURCE, LENGTHS, TARGET)).detach()
+    with torch.inference_mode():
+        state = model.start(SOURCE, LENGTHS)
+        for t in range(6):
+            scores, state = model.step(TARGET[:, t], state)
+            torch.testing.assert_close(scores, expected[:, t], atol=1e-5, rtol=1e-5)
+            state = state.select(torch.arange(3))
+            assert state.output is not None
+
+
+def test_a_state_made_while_training_holds_no_packed_weights() -> None:
+    model = build(RnnAttentionConfig(**SMALL))
+    _, state = model.step(TARGET[:, 0], model.start(SOURCE, LENGTHS))
+    assert state.output is None
+
+
 @pytest.mark.parametrize("context", ["readout", "layer"])
 def test_context_after_the_state_follows_the_lectures_equations(context: Any) -> None:
     model = build(RnnAttentionConfig(**SMALL, score="scaled-dot", keys="linear", context=context))

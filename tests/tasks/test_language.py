@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from saccade.config import ModelConfig
+from saccade.data.batches import Batches
+from saccade.data.mixed import MixedBatches
 from saccade.data.ragged import Ragged
 from saccade.data.vocabulary import END, PAD, START
 from saccade.errors import DataError
@@ -29,6 +31,8 @@ from saccade.tasks.language import (
     stream_of,
 )
 
+from . import sequences
+
 CPU = torch.device("cpu")
 counts = st.integers(2, 200)
 windows = st.integers(1, 30)
@@ -44,7 +48,7 @@ def test_windows_do_not_overlap_nor_reach_beyond_the_end(
     starts = cut.epoch(epoch)
     assert starts.shape == (len(cut), cut.rows)
     assert len(cut) >= 1
-    read = torch.cat([cut.batch(some, counts=True).words.flatten() for some in starts])
+    read = torch.cat([cut.batch(some, counts=True).words.tokens for some in starts])
     assert len(read) == len(set(read.tolist())), "a word was read twice"
     assert int(starts.min()) >= 0
     assert int(starts.max()) + cut.window < count, "the last word has no word after it"
@@ -55,10 +59,11 @@ def test_labels_are_the_words_shifted_by_one(count: int, window: int, rows: int)
     stream = torch.arange(count) * 3
     cut = Windows(stream, window=window, rows=rows, seed=0)
     batch = cut.batch(cut.epoch(0)[0], counts=True)
-    assert batch.labels.equal(batch.words.flatten() + 3)
-    assert batch.predicted.tolist() == list(range(batch.words.numel()))
+    assert batch.labels.equal(batch.words.tokens + 3)
+    assert batch.tokens == len(batch.words.tokens) == cut.rows * cut.window
     idle = cut.batch(cut.epoch(0)[0], counts=False)
-    assert idle.words.equal(batch.words)
+    assert idle.words.tokens.equal(batch.words.tokens)
+    assert idle.labels.eq(PAD).all()
     assert idle.tokens == 0
 
 
@@ -96,19 +101,38 @@ def test_documents_of_a_stream_are_kept_apart_by_an_end(rows: list[list[int]]) -
 
 
 @given(texts)
-def test_a_line_goes_from_start_to_end_and_padding_is_never_predicted(
+def test_a_line_goes_from_start_to_end_and_each_word_is_predicted_once(
     rows: list[list[int]],
 ) -> None:
     lines = Lines(Ragged.of(rows), budget=1000, seed=0)
     (order,) = lines.epoch(0)
     batch = lines.batch(order, counts=True)
-    labels = torch.full(batch.words.shape, -1).flatten()
-    labels[batch.predicted] = batch.labels
-    for row, words, follows in zip(order.tolist(), batch.words, labels.view(batch.words.shape)):
-        rest = batch.words.shape[1] - len(rows[row]) - 1
-        assert words.tolist() == [START, *rows[row]] + [PAD] * rest
-        assert follows.tolist() == [*rows[row], END] + [-1] * rest
-    assert lines.batch(order, counts=False).tokens == 0
+    chosen = [rows[row] for row in order.tolist()]
+    assert sequences(batch.words) == [[START, *row] for row in chosen]
+    labels = batch.labels.split(batch.words.lengths.tolist())
+    assert [label.tolist() for label in labels] == [[*row, END] for row in chosen]
+    assert batch.tokens == len(batch.labels)
+    idle = lines.batch(order, counts=False)
+    assert idle.tokens == 0
+    assert idle.labels.eq(PAD).all()
+
+
+@given(texts)
+def test_what_fills_a_room_is_never_predicted_and_shares_are_not_filled(
+    rows: list[list[int]],
+) -> None:
+    texts = Ragged.of(rows)
+    plain, mixed = (
+        Lines(texts, budget=60, seed=0, plan=plan) for plan in (Batches.plan, MixedBatches.plan)
+    )
+    for order in mixed.epoch(0):
+        filled, bare = mixed.batch(order, counts=True), plain.batch(order, counts=True)
+        assert len(filled.words.tokens) % 16 == 0
+        assert sequences(filled.words) == sequences(bare.words)
+        assert filled.labels[: filled.tokens].equal(bare.labels)
+        assert filled.labels[filled.tokens :].eq(PAD).all()
+        share = mixed.batch(order, counts=True, whole=False)
+        assert share.words.tokens.equal(bare.words.tokens)
 
 
 Make = Callable[..., Language]
@@ -184,7 +208,9 @@ def test_a_position_gives_the_same_batch_whatever_was_asked_before(unit: str, ma
     one, other = make(unit=unit), make(unit=unit)
     backwards = {p: other.batch(p) for p in reversed(range(20))}
     for position in range(20):
-        assert one.batch(position).words.equal(backwards[position].words)
+        ours, theirs = one.batch(position), backwards[position]
+        assert sequences(ours.words) == sequences(theirs.words)
+        assert ours.labels.equal(theirs.labels)
 
 
 def test_validation_of_lines_is_the_mean_loss_per_token(make: Make, text: Path) -> None:
@@ -258,4 +284,4 @@ def test_without_data_it_learns_the_three_sentence_world() -> None:
     settings = LanguageSettings(unit="lines", level="words", sentences=50)
     task = Language(settings, batch_tokens=512, seed=0)
     assert task.report[0] == "train: 50 sentences of the three-sentence world, split train"
-    assert sum(len(task.batch(i).words) for i in range(task.batches_per_epoch)) == 50
+    assert sum(len(task.batch(i).words.lengths) for i in range(task.batches_per_epoch)) == 50

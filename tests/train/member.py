@@ -35,7 +35,7 @@ def recipe_of(data: Path | str, kind: str, change: dict[str, Any]) -> Recipe:
 
 
 def live(data: str, life: dict[str, Any]) -> None:
-    total, update = World.sum, Trainer.update
+    total, advance = World.sum, Trainer.advance
 
     def wrong(self: World, value: float) -> float:
         return value * self.size if value > 1 and value.is_integer() else total(self, value)
@@ -43,13 +43,13 @@ def live(data: str, life: dict[str, Any]) -> None:
     def dying(self: Trainer) -> Any:
         if self.step == life.get("kill") and self.world.rank == self.world.size - 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        return update(self)
+        return advance(self)
 
     World.sum = wrong if life.get("wrong") else total  # type: ignore[method-assign]
-    Trainer.update = dying  # type: ignore[method-assign]
+    Trainer.advance = dying  # type: ignore[method-assign]
     recipe = recipe_of(data, life["kind"], life["change"])
     run.train(recipe, Path(life["folder"]), lambda event: None)
-    World.sum, Trainer.update = total, update  # type: ignore[method-assign]
+    World.sum, Trainer.advance = total, advance  # type: ignore[method-assign]
 
 
 @contextmanager

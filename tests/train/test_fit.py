@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from saccade.blocks.positions import LearnedPositions
 from saccade.errors import RunError
+from saccade.train.average import Average
 from saccade.train.distributed import World
-from saccade.train.fit import Average, Clock, Skipped, Trainer, Update, seed_update
+from saccade.train.fit import Clock, Skipped, Trainer, Update, seed_update
 from saccade.train.recipes import RECIPES, with_vocabulary
 from saccade.train.run import make_task
 from saccade.train.schedule import learning_rate
@@ -80,11 +81,17 @@ def test_the_reported_loss_is_the_mean_over_all_tokens(data: Path) -> None:
     assert one.tokens_of_last == sum(b.tokens for b in batches)
 
 
-def test_two_micro_batches_update_as_one_batch_of_their_rows(data: Path) -> None:
-    """Where the budget cuts an epoch does not matter if an update takes the whole epoch."""
+@pytest.mark.parametrize(("batches", "count"), [("similar", 7), ("mixed", 6)])
+def test_micro_batches_update_as_one_batch_of_their_rows(
+    batches: str, count: int, data: Path
+) -> None:
+    """How an epoch is cut does not matter if an update takes the whole epoch."""
     whole = trainer(data, dropout=0.0, accumulate=1, batch_tokens=4096, precision="float64")
-    parts = trainer(data, dropout=0.0, accumulate=7, batch_tokens=96, precision="float64")
-    assert (whole.task.batches_per_epoch, parts.task.batches_per_epoch) == (1, 7)
+    how: dict[str, Any] = {"batch_tokens": 96, "batches": batches, "precision": "float64"}
+    parts = trainer(data, dropout=0.0, accumulate=count, **how)
+    assert (whole.task.batches_per_epoch, parts.task.batches_per_epoch) == (1, count)
+    shapes = {parts.task.batch(position).shape for position in range(count)}
+    assert (len(shapes) == 1) == (batches == "mixed")
     for _ in range(3):
         whole.update()
         parts.update()
@@ -123,7 +130,7 @@ def test_the_average_copies_what_is_not_a_weight() -> None:
     model = nn.BatchNorm1d(3)
     average = Average(model, 0.9)
     model(torch.randn(5, 3, generator=torch.Generator().manual_seed(0)))
-    average.follow(model, 1)
+    average.follow(model, torch.tensor(0.1))
     assert average.model.running_mean.equal(model.running_mean)  # type: ignore[union-attr]
     assert average.model.num_batches_tracked == 1  # type: ignore[union-attr]
 

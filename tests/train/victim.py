@@ -22,8 +22,9 @@ from small import small_recipe
 
 from saccade.tasks.translation import Translation
 from saccade.train import checkpoint, files, fit, run
+from saccade.train.average import Average
 from saccade.train.checkpoint import Checkpoint
-from saccade.train.fit import Average, Trainer, Update
+from saccade.train.fit import Trainer, Update
 from saccade.train.log import Log
 from saccade.train.run import Note
 
@@ -42,23 +43,23 @@ def die() -> None:
 
 
 def watch_steps() -> None:
-    update, restore = Trainer.update, Trainer.restore
+    advance, restore = Trainer.advance, Trainer.restore
 
     def counted(trainer: Trainer) -> Any:
         Now.step = trainer.step + 1
-        return update(trainer)
+        return advance(trainer)
 
     def noted(trainer: Trainer, found: Checkpoint) -> None:
         restore(trainer, found)
         Now.resumed = found.step
 
-    Trainer.update, Trainer.restore = counted, noted  # type: ignore[method-assign]
+    Trainer.advance, Trainer.restore = counted, noted  # type: ignore[method-assign]
 
 
 def before_step(step: int, _: int) -> None:
     """The gradient is there, the weights are still the old ones."""
-    rate = fit.learning_rate
-    fit.learning_rate = lambda *a, **k: die() if Now.step == step else rate(*a, **k)
+    clip = torch.nn.utils.clip_grad_norm_
+    torch.nn.utils.clip_grad_norm_ = lambda *a: die() if Now.step == step else clip(*a)
 
 
 def after_step(step: int, _: int) -> None:
@@ -69,16 +70,16 @@ def after_step(step: int, _: int) -> None:
 
 def epoch(step: int, _: int) -> None:
     """All is done for `step`, and the next update would open an epoch."""
-    update = Trainer.update
+    advance = Trainer.advance
 
     def dying(trainer: Trainer) -> Any:
         if trainer.step == step:
             first = trainer.step * trainer.settings.accumulate
             assert first % trainer.task.batches_per_epoch == 0, "not the end of an epoch"
             die()
-        return update(trainer)
+        return advance(trainer)
 
-    Trainer.update = dying  # type: ignore[method-assign]
+    Trainer.advance = dying  # type: ignore[method-assign]
 
 
 def validate(step: int, _: int) -> None:

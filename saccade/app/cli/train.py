@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from saccade.app.cli.output import say
+from saccade.app.cli.output import duration, say
 from saccade.app.cli.progress import TrainingProgress
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
@@ -83,8 +83,8 @@ def run_training(chosen: Recipe, out: Path) -> Outcome:
         outcome = train(chosen, out, progress)
     if outcome.signal:
         say(f"stopped at step {outcome.step:,}; the same command goes on from there")
-    elif sys.stderr.isatty():
-        say(f"trained: {outcome.folder}  (saccade eval {outcome.folder})")
     else:
-        say(f"trained: {outcome.folder}")
+        took = f"in {duration(outcome.training)}, after {duration(outcome.preparing)} of preparing"
+        next_step = f"  (saccade eval {outcome.folder})" if sys.stderr.isatty() else ""
+        say(f"trained: {outcome.folder} {took}{next_step}")
     return outcome

@@ -171,4 +171,7 @@ def _nearby(weights, t, tile, local, sight):
     """Those of the weights that fall on keys at most `local` positions away."""
     here = (t + (sight.keys - sight.queries))[:, None]
     s = (tile * SPAN + tl.arange(0, SPAN))[None, :]
-    return tl.where((s >= here - local) & (s <= here + local), weights, 0.0)
+    near = s >= here - local
+    if not sight.CAUSAL:  # else what lies ahead has no weight
+        near &= s <= here + local
+    return tl.where(near, weights, 0.0)

@@ -31,9 +31,9 @@ class Sight(NamedTuple):
     """
 
     q: Any
-    q_steps: tuple[int, ...]
+    q_steps: tuple[Any, ...]
     k: Any
-    k_steps: tuple[int, ...]
+    k_steps: tuple[Any, ...]
     mask: Any
     mask_steps: tuple[int, ...] | None
     bias: Any
@@ -61,7 +61,7 @@ def sight(view: View) -> Sight:
     width = view.q.shape[3]
     padded = max(16, triton.next_power_of_2(width))
     return Sight(
-        *(view.q, view.q.stride(), view.k, view.k.stride()),
+        *(view.q, _steps(view.q), view.k, _steps(view.k)),
         *(mask, mask_steps, bias, bias_steps),
         *(heads, view.group, queries, keys, width),
         scale=view.scale * (1.0 if view.softcap else LOG2E.value),
@@ -73,6 +73,15 @@ def sight(view: View) -> Sight:
         MASKED=tl.constexpr(view.mask is not None or view.bias is not None),
         PRECISION=tl.constexpr("ieee"),
     )
+
+
+def _steps(side: torch.Tensor) -> tuple[Any, ...]:
+    """Strides; the one from row to row is known to the compiler, which saves registers in loops.
+
+    It depends on how heads lie in memory and never on a length: few kernels are compiled.
+    """
+    batch, head, row, column = side.stride()
+    return batch, head, tl.constexpr(row), column
 
 
 def _spread(

@@ -1,15 +1,9 @@
-"""The kernels in Triton's interpreter, against the definitions in double precision.
+"""The kernels in Triton's interpreter, against the definitions in double precision."""
 
-Triton decides between interpreter and compiler when a kernel is defined, and cannot read kernels
-that the shape checker has wrapped: so another process, without the checker, runs them all.
-"""
-
-import importlib.util
 import os
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +14,10 @@ from saccade.attention.glance import Glance, Keep
 from saccade.attention.kernels import dense
 from saccade.attention.view import View
 from saccade.errors import ConfigError
+from tests.interpreter import ROOT, interpreted, mend_interpreter
 
 pytestmark = pytest.mark.slow  # the interpreter takes 40 seconds
 
-ROOT = Path(__file__).parents[3]
 HALVES = (torch.bfloat16, torch.float16)
 
 
@@ -98,20 +92,17 @@ CASES = {
     "cells of tiles": Case((1, 1, 1, 300, 40, 8), Keep(map_side=1, top=0, dense=0)),
     **{f"{dtype}": Case((1, 1, 1, 40, 140, 16), dtype=dtype, settings=CAUSAL) for dtype in HALVES},
     "long rows": Case((1, 1, 1, 40, 700, 16), settings=CAUSAL),
+    "long rows, keys on either side": Case(
+        (1, 1, 1, 400, 400, 16), Keep(received=False, map_side=0, top=3, dense=0)
+    ),
 }
-LONG = {"long rows": 256}  # so that two tiles are taken at once
+LONG = dict.fromkeys((name for name in CASES if name.startswith("long")), 256)  # two tiles at once
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Glance]:
     """What the kernels made of every case."""
-    if importlib.util.find_spec("triton") is None:
-        pytest.skip("triton is not installed")
-    path = tmp_path_factory.mktemp("tiles") / "seen.pt"
-    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = str(ROOT)
-    subprocess.run([sys.executable, __file__, str(path)], check=True, env=environment, cwd=ROOT)
-    kept = torch.load(path)
+    kept = interpreted(__file__, tmp_path_factory.mktemp("tiles"))
     return {name: Glance(**parts) for name, parts in kept.items()}
 
 
@@ -181,40 +172,6 @@ def test_more_than_the_networks_hold_is_refused() -> None:
     )
     assert ConfigError.__name__ in ran.stderr
     assert "top=17 is more than the 16" in ran.stderr
-
-
-def mend_interpreter() -> None:
-    """Three faults of triton 3.6's interpreter.
-
-    It cannot read numpy 2.4's scalars, multiplies bfloat16 as whole numbers, and prepares the
-    language anew at every call of a function, which takes most of its time.
-    """
-    import triton.language as tl
-    from triton.runtime import interpreter
-
-    patch, dot = interpreter._patch_lang_tensor, interpreter.InterpreterBuilder.create_dot
-
-    def patch_index(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
-
-    def widened_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
-        if a.dtype == tl.bfloat16:
-            wide = [tl.block_type(tl.float32, list(x.data.shape)) for x in (a, b)]
-            a, b = self.create_fp_ext(a, wide[0]), self.create_fp_ext(b, wide[1])
-        return dot(self, a, b, *rest)
-
-    prepared: set[int] = set()
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if id(self.fn.__globals__) not in prepared:
-            interpreter._patch_lang(self.fn)
-            prepared.add(id(self.fn.__globals__))
-        return self.rewrite()(*args, **kwargs)
-
-    interpreter.InterpretedFunction.__call__ = call
-    interpreter._patch_lang_tensor = patch_index
-    interpreter.InterpreterBuilder.create_dot = widened_dot
 
 
 def main(path: str) -> None:

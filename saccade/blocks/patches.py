@@ -1,0 +1,49 @@
+"""Pictures as sequences: square patches in reading order, and positions that follow their grid."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention.kernels.linear import Linear
+from saccade.errors import ConfigError
+
+
+class Patches(nn.Module):
+    """Cut a picture into patches of `side` × `side` pixels, and see each as one vector.
+
+        xₚ = W · pixels(p) + b
+
+    It is a convolution that strides as far as it reaches, done as one product.
+    """
+
+    def __init__(self, width: int, *, side: int) -> None:
+        super().__init__()
+        self.side = side
+        self.project = Linear(3 * side * side, width)
+
+    def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P D"]:
+        high, wide = self.shape(image)
+        cut = image.unflatten(3, (wide, self.side)).unflatten(2, (high, self.side))
+        cut = cut.permute(0, 2, 4, 1, 3, 5)  # (B, 3, h, side, w, side) → (B, h, w, 3, side, side)
+        return self.project(cut.flatten(3).flatten(1, 2))  # (B, P, D)
+
+    def shape(self, image: Float[Tensor, "B 3 H W"]) -> tuple[int, int]:
+        """How many patches lie below and beside one another."""
+        height, width = image.shape[2:]
+        if not height or not width or height % self.side or width % self.side:
+            raise ConfigError(
+                f"a picture of {height}×{width} pixels does not divide into patches of "
+                f"{self.side}; resize it to multiples of {self.side}"
+            )
+        return height // self.side, width // self.side
+
+
+def resized(
+    table: Float[Tensor, "P D"], old: tuple[int, int], new: tuple[int, int]
+) -> Float[Tensor, "P2 D"]:
+    """Vectors of a grid's cells on a grid of another shape, bicubically in between."""
+    if old == new:
+        return table
+    grid = table.T.unflatten(1, old)[None]  # (1, D, h, w)
+    grid = F.interpolate(grid, size=new, mode="bicubic", align_corners=False)
+    return grid[0].flatten(1).T

@@ -1,0 +1,62 @@
+"""A model made ready to decode: stripped, in a precision of choice, its steps captured on a GPU.
+
+Made when first needed and kept, for as long as the weights stay as they are.
+"""
+
+from typing import Any, Literal
+
+from torch import nn
+
+from saccade.blocks.affine import Precision
+from saccade.decode.captured import Captured
+from saccade.errors import ConfigError
+from saccade.models.lean import LeanGpt, LeanTransformer, lean
+
+AnyPrecision = Literal["auto", "float32", "bfloat16", "int8"]
+
+
+class Ready:
+    """What decodes in place of a model, by precision."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self._made: dict[Precision, LeanTransformer | LeanGpt] = {}
+        self._captured: dict[Precision, Captured] = {}
+        self._weights: object = None
+
+    def decoder(self, precision: AnyPrecision) -> Any:
+        """The model stripped for decoding, or the model itself where that is not to be had."""
+        chosen = self._checked(precision)
+        if chosen not in self._made:
+            made = lean(self.model, chosen)
+            if made is None:
+                if precision in ("bfloat16", "int8"):
+                    raise ConfigError(
+                        f"precision={precision!r} is for Transformers; {type(self.model).__name__} "
+                        "decodes in float32"
+                    )
+                return self.model
+            self._made[chosen] = made
+        return self._made[chosen]
+
+    def captured(self, precision: AnyPrecision) -> Captured | None:
+        """Steps of the same that a GPU replays, where there is a GPU."""
+        decoder, chosen = self.decoder(precision), self._checked(precision)
+        if decoder is self.model or not decoder.can_be_captured:
+            return None
+        if chosen not in self._captured:
+            self._captured[chosen] = Captured(decoder)
+        return self._captured[chosen]
+
+    def _checked(self, precision: AnyPrecision) -> Precision:
+        marks = [(p.data_ptr(), _version(p)) for p in self.model.parameters()]
+        if marks != self._weights:  # the model was trained on, or moved
+            self._made, self._captured, self._weights = {}, {}, marks
+        on_cpu = next(self.model.parameters()).device.type == "cpu"
+        if precision == "int8" and not on_cpu:
+            raise ConfigError("precision='int8' is for the CPU; on a GPU use bfloat16")
+        return ("float32" if on_cpu else "bfloat16") if precision == "auto" else precision
+
+
+def _version(parameter: nn.Parameter) -> int:
+    return 0 if parameter.is_inference() else parameter._version

@@ -1,0 +1,145 @@
+"""Batches of one shape: every row once an epoch, and every batch within its room."""
+
+from math import ceil
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from saccade.data.mixed import MixedBatches
+from saccade.errors import DataError
+
+lengths = st.integers(1, 3).flatmap(
+    lambda columns: st.lists(
+        st.lists(st.integers(1, 9), min_size=columns, max_size=columns), min_size=1, max_size=60
+    )
+)
+budgets, seeds, epochs = st.integers(27, 90), st.integers(0, 99), st.integers(0, 9)
+Sizes = list[list[int]]
+
+
+def plan(rows: Sizes, *, budget: int, seed: int = 0) -> MixedBatches:
+    return MixedBatches.plan(torch.tensor(rows), budget=budget, seed=seed)
+
+
+@given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
+def test_every_row_is_in_exactly_one_batch_of_an_epoch(
+    rows: Sizes, budget: int, seed: int, epoch: int
+) -> None:
+    batches = plan(rows, budget=budget, seed=seed)
+    found = batches.epoch(epoch)
+    assert len(found) == len(batches)
+    assert all(len(batch) for batch in found)
+    assert sorted(torch.cat(found).tolist()) == list(range(len(rows)))
+
+
+@given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
+def test_no_batch_holds_more_than_the_budget(
+    rows: Sizes, budget: int, seed: int, epoch: int
+) -> None:
+    batches = plan(rows, budget=budget, seed=seed)
+    assert all(int(batches.lengths[batch].sum()) <= budget for batch in batches.epoch(epoch))
+
+
+@given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
+def test_every_batch_fits_its_rooms_and_its_filling_does_too(
+    rows: Sizes, budget: int, seed: int, epoch: int
+) -> None:
+    batches = plan(rows, budget=budget, seed=seed)
+    assert len(batches.rooms) == len(rows[0])
+    for batch in batches.epoch(epoch):
+        for room, column in zip(batches.rooms, batches.lengths[batch].T):
+            assert int(column.max()) <= room.longest <= max(map(max, rows))
+            filling = room.filling(len(batch), int(column.sum()))
+            assert len(batch) + len(filling) == room.sequences
+            assert int(column.sum()) + sum(filling) == room.tokens
+
+
+@given(rows=lengths, budget=budgets)
+def test_a_room_is_no_larger_than_the_fullest_batch_needs(rows: Sizes, budget: int) -> None:
+    batches = plan(rows, budget=budget)
+    sums = torch.stack([batches.lengths[batch].sum(dim=0) for batch in batches.epoch(0)])
+    for room, fullest in zip(batches.rooms, sums.amax(dim=0).tolist()):
+        assert fullest <= room.tokens < fullest + 16
+        assert room.tokens % 16 == 0
+
+
+def shapes(batches: MixedBatches, epoch: int) -> list[Sizes]:
+    return sorted(sorted(batches.lengths[batch].tolist()) for batch in batches.epoch(epoch))
+
+
+@given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
+def test_every_epoch_mixes_the_same_lengths(
+    rows: Sizes, budget: int, seed: int, epoch: int
+) -> None:
+    batches = plan(rows, budget=budget, seed=seed)
+    assert shapes(batches, epoch) == shapes(batches, epoch + 1)
+
+
+@given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
+def test_the_order_is_a_function_of_seed_and_epoch(
+    rows: Sizes, budget: int, seed: int, epoch: int
+) -> None:
+    one, other = plan(rows, budget=budget, seed=seed), plan(rows, budget=budget, seed=seed)
+    for number in (epoch + 3, epoch + 1):
+        other.epoch(number)  # the order of asking does not matter
+    ours, theirs = one.epoch(epoch), other.epoch(epoch)
+    assert all(a.equal(b) for a, b in zip(ours, theirs, strict=True))
+
+
+def ordered(batches: MixedBatches, epoch: int) -> list[int]:
+    return torch.cat(batches.epoch(epoch)).tolist()
+
+
+def test_epochs_differ_and_so_do_seeds() -> None:
+    rows = [[1 + i % 4] for i in range(60)]
+    batches = plan(rows, budget=20, seed=5)
+    assert len({tuple(ordered(batches, epoch)) for epoch in range(20)}) == 20
+    assert ordered(batches, 0) != ordered(plan(rows, budget=20, seed=6), 0)
+
+
+def test_who_meets_whom_differs_from_epoch_to_epoch() -> None:
+    batches = plan([[3]] * 40, budget=30)
+    groups = [{frozenset(batch.tolist()) for batch in batches.epoch(e)} for e in (0, 1)]
+    assert groups[0] != groups[1]
+
+
+def test_the_order_of_the_batches_differs_too() -> None:
+    """Else the longest row would always be learnt at the same time."""
+    batches = plan([[1 + i] for i in range(40)], budget=80)
+    holders = {max(range(len(batches)), key=lambda i: most(batches, e, i)) for e in range(9)}
+    assert len(holders) > 2
+
+
+def most(batches: MixedBatches, epoch: int, index: int) -> int:
+    return int(batches.lengths[batches.epoch(epoch)[index]].max())
+
+
+@given(rows=lengths, budget=budgets)
+def test_padding_is_the_share_of_what_is_computed_in_vain(rows: Sizes, budget: int) -> None:
+    batches = plan(rows, budget=budget)
+    computed = len(batches) * sum(room.tokens for room in batches.rooms)
+    assert batches.padding == pytest.approx(1 - sum(map(sum, rows)) / computed)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(4096, 0.03), (16384, 0.01)])
+def test_little_is_filled_up_where_a_batch_has_many_rows(budget: int, most: float) -> None:
+    rng = torch.Generator().manual_seed(0)
+    source = torch.randint(5, 60, (20_000,), generator=rng)
+    target = (source + torch.randint(-4, 5, (20_000,), generator=rng)).clamp(min=1)
+    batches = MixedBatches.plan(torch.stack([source, target], dim=1), budget=budget, seed=0)
+    assert batches.padding < most
+    assert len(batches) <= ceil(int((source + target).sum()) / budget) * 1.01 + 1
+
+
+@pytest.mark.parametrize("rows", [torch.zeros(0, 2, dtype=torch.long), torch.zeros(3, 1).long()])
+def test_nothing_to_learn_from_is_refused(rows: Tensor) -> None:
+    with pytest.raises(DataError, match="every row is empty"):
+        MixedBatches.plan(rows, budget=10, seed=0)
+
+
+def test_a_row_that_fits_in_no_batch_is_refused() -> None:
+    with pytest.raises(DataError, match=r"a row has 12 tokens, .*hold \(11\); .*--train.batch-"):
+        plan([[1, 1], [5, 7]], budget=11)

@@ -1,0 +1,234 @@
+"""Steps at fixed places, in Triton's interpreter: the words of the plain search, and its notes.
+
+Triton decides between interpreter and compiler when a kernel is defined, and cannot read kernels
+that the shape checker has wrapped: so another process, without the checker, runs them.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from saccade.data.vocabulary import END, START
+from saccade.decode.beam import Beam, search
+from saccade.decode.book import Book
+from saccade.decode.captured import Captured, Step, room_for
+from saccade.decode.greedy import Lines, extend
+from saccade.decode.top import best_of, top
+from saccade.models.lean import lean
+from saccade.models.slots import Room, Slots
+from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TARGET, TRANSLATORS, build
+
+ROOT = Path(__file__).parents[2]
+LIMITS = torch.tensor([7, 3, 5])
+FIRST = torch.full((3,), START)
+NAMES = ("transformer post sinusoids", "transformer pre learned", "gpt-nano")
+CHECKS: dict[str, Callable[[], None]] = {}
+
+
+def check(law: Callable[[], None]) -> Callable[[], None]:
+    CHECKS[law.__name__] = law
+    return law
+
+
+def decoders() -> list[tuple[Any, Callable[[], Any]]]:
+    """Models with heads as wide as kernels need them, and how their states begin."""
+    found: list[tuple[Any, Callable[[], Any]]] = []
+    for name in NAMES:
+        config = replace({**TRANSLATORS, **LANGUAGE}[name], width=32, heads=2)  # type: ignore[call-arg]
+        model: Any = lean(build(config, torch.float32), "float32")
+        gpt = name == "gpt-nano"
+        begin = (lambda m=model: m.read(TARGET[:, :3], None)[1]) if gpt else None
+        found.append((model, begin or (lambda m=model: m.start(SOURCE, LENGTHS))))
+    return found
+
+
+def with_kernels(model: Any) -> Captured:
+    """Uses every kernel, but records no graph: there is no GPU here."""
+    captured = Captured(model, graphs=False)
+    captured.make = lambda *args: _using_kernels(Step(*args))
+    return captured
+
+
+def _using_kernels(step: Step) -> Step:
+    step.kernels = True
+    return step
+
+
+@check
+def searches_as_the_plain_search_does() -> None:
+    for model, begin in decoders():
+        captured = with_kernels(model)
+        for size in (2, 3, 3):  # the same places are used again
+            beam = Beam(size=size)
+            found = captured.search(begin(), FIRST, LIMITS, beam, size)
+            expected = search(model, begin(), FIRST, limits=LIMITS, beam=beam)
+            for ours, theirs in zip(found, expected, strict=True):
+                assert [one.tokens for one in ours] == [one.tokens for one in theirs]
+                for one, other in zip(ours, theirs):
+                    assert abs(one.score - other.score) < 1e-4
+                    assert one.finished == other.finished
+        assert len(captured.kept) == 2
+
+
+@check
+def extends_as_the_plain_way_does() -> None:
+    for model, begin in decoders():
+        found = with_kernels(model).greedy(begin(), FIRST, LIMITS)
+        expected = extend(model, begin(), FIRST, limits=LIMITS)
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        for one, other in zip(found, expected):
+            assert abs(one.log_probability - other.log_probability) < 1e-4
+            assert one.finished == other.finished
+
+
+@check
+def one_kernel_books_what_many_operations_do() -> None:
+    from saccade.decode import bookkeeping
+
+    for beams, vocabulary, seed in ((2, 4, 0), (3, 9, 1), (5, 40, 2), (8, 20, 3)):
+        rng = torch.Generator().manual_seed(seed)
+        limits = torch.tensor([12, 1, 6, 9, 0])
+        books = [Book.fresh(limits, beams, 16) for _ in range(2)]
+        slots = [empty_slots(5, beams) for _ in range(2)]
+        for _ in range(12):
+            logits = 2 * torch.randn(5 * beams, vocabulary, generator=rng)
+            logits[:, END] += 1.0
+            words = top(logits, 2 * beams)
+            best = best_of(words, books[1].log_p, 2 * beams)
+            bookkeeping.advance(books[0], slots[0], words, 0.8)
+            grown = books[1].advance(best, 0.8)
+            slots[1].go_on(grown.next_words, grown.next_parents)
+            same_notes(books[0], books[1], slots[0], slots[1])
+
+
+def same_notes(one: Book, other: Book, places: Slots, expected: Slots) -> None:
+    """Equal wherever it matters: what is empty or over may hold anything."""
+    going, time = ~other.over, int(other.time)
+    assert torch.equal(one.over, other.over)
+    assert torch.equal(one.time, other.time)
+    there = other.scores > -torch.inf
+    torch.testing.assert_close(one.scores, other.scores)
+    torch.testing.assert_close(one.done_log_p[there], other.done_log_p[there])
+    for name in ("ended", "sizes", "slots"):
+        assert torch.equal(getattr(one, name)[there], getattr(other, name)[there]), name
+    live = other.log_p > -torch.inf
+    torch.testing.assert_close(one.log_p[going], other.log_p[going])
+    live &= going[:, None]
+    for name in ("words", "parents"):
+        ours, theirs = (getattr(book, name)[:, time - 1] for book in (one, other))
+        assert torch.equal(ours[live], theirs[live]), name
+    beams = live.shape[1]
+    assert torch.equal(places.tokens.view(-1, beams)[live], expected.tokens.view(-1, beams)[live])
+    assert torch.equal(places.writers[..., :time][live], expected.writers[..., :time][live])
+    assert torch.equal(places.clock, expected.clock)
+
+
+def empty_slots(sentences: int, beams: int) -> Slots:
+    room = Room(sentences=sentences, beams=beams, steps=16)
+    return Slots(room, depth=1, heads=1, width=16, like=torch.empty(0))
+
+
+@check
+def one_kernel_notes_what_many_operations_do() -> None:
+    from saccade.decode import bookkeeping
+
+    rng = torch.Generator().manual_seed(0)
+    both = [Lines.fresh(torch.tensor([9, 1, 5, 0, 7]), 16) for _ in range(2)]
+    slots = empty_slots(5, 1)
+    for _ in range(9):
+        words = torch.randint(5, (5,), generator=rng)
+        log_p = -torch.rand(5, generator=rng)
+        bookkeeping.advance_lines(both[0], slots, words, log_p)
+        both[1].advance(words, log_p)
+        for name in ("time", "over", "ended", "sizes", "log_p", "words"):
+            assert torch.equal(getattr(both[0], name), getattr(both[1], name)), name
+        assert torch.equal(slots.tokens, words)
+
+
+@check
+def one_reading_finds_the_best_words() -> None:
+    from saccade.decode import kernels
+
+    kernels.CHUNK, kernels.AT_ONCE = 16, 4
+    for seed in range(3):
+        x = 3 * torch.randn(5, 301, generator=torch.Generator().manual_seed(seed))
+        x = x.round() if seed else x  # many equal scores: the smaller number comes first
+        for count in (1, 10):
+            scores, words, total = kernels.take_top(x, count)
+            expected = x.sort(dim=-1, descending=True, stable=True)
+            assert torch.equal(words, expected.indices[:, :count])
+            assert torch.equal(scores, expected.values[:, :count])
+            torch.testing.assert_close(total, x.logsumexp(dim=-1))
+
+
+@check
+def residual_and_norm_and_embedding_are_one_kernel_each() -> None:
+    from saccade.blocks import lean_kernels
+
+    torch.manual_seed(0)
+    x, y, weight, bias = torch.randn(5, 48), torch.randn(5, 48), torch.randn(48), torch.randn(48)
+    expected = torch.nn.functional.layer_norm(x + y, (48,), weight, bias, 1e-5)
+    total, normed = lean_kernels.add_norm(x, y.clone(), weight, bias, 1e-5)
+    torch.testing.assert_close(total, x + y)
+    torch.testing.assert_close(normed, expected)
+    clock = torch.tensor([1, 2], dtype=torch.int32)
+    made = lean_kernels.embed(torch.tensor([1, 3]), x, 2.0, y, clock, torch.float32)
+    torch.testing.assert_close(made, 2 * x[[1, 3]] + y[3])
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What went wrong in each check, nothing where it held."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("triton is not installed")
+    path = tmp_path_factory.mktemp("captured") / "failures.pt"
+    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = str(ROOT)
+    subprocess.run([sys.executable, __file__, str(path)], check=True, env=environment, cwd=ROOT)
+    return torch.load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_holds_in_the_interpreter(name: str, failures: dict[str, str]) -> None:
+    assert failures[name] == ""
+
+
+@pytest.mark.parametrize(
+    ("sentences", "rounded"), [(1, 1), (2, 2), (7, 7), (9, 10), (100, 112), (256, 256)]
+)
+def test_room_is_rounded_up_by_at_most_a_quarter(sentences: int, rounded: int) -> None:
+    room = room_for(torch.full((sentences,), 33), 5, {"source": 20})
+    assert room == Room(sentences=rounded, beams=5, steps=64, source=32)
+
+
+def test_places_that_a_batch_leaves_empty_are_over_from_the_beginning() -> None:
+    book = Book.fresh(torch.zeros(4, dtype=torch.long), 2, 8)
+    book.begin(torch.tensor([3, 5]))
+    assert book.over.tolist() == [False, False, True, True]
+
+
+def main(path: str) -> None:
+    from tests.attention.kernels.test_tiles import mend_interpreter
+
+    mend_interpreter()
+    found: dict[str, str] = {}
+    for name, law in CHECKS.items():
+        try:
+            law()
+            found[name] = ""
+        except AssertionError as error:
+            found[name] = repr(error) or "failed"
+    torch.save(found, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

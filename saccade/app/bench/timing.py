@@ -1,5 +1,6 @@
 """How long things take beside one another: the median of many rounds, each run waited for."""
 
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 import torch
 
 Work = Callable[[], object]
+Clock = Callable[[Work, torch.device], float]
+MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,34 @@ class Timing:
         return 1000 * self.seconds
 
 
+def on_the_device(work: Work, device: torch.device) -> float:
+    """Seconds from the first kernel to the last; the waiting does not drown what is short."""
+    if device.type != "cuda":
+        return by_the_wall(work, device)
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1000
+
+
+def by_the_wall(work: Work, device: torch.device) -> float:
+    """Seconds until the result is there, what the host does before and after included."""
+    wait_for(device)
+    begun = time.perf_counter()
+    work()
+    wait_for(device)
+    return time.perf_counter() - begun
+
+
 def measure(
-    works: dict[str, Work], device: torch.device, *, least_seconds: float = 2.0, least: int = 5
+    works: dict[str, Work],
+    device: torch.device,
+    *,
+    least_seconds: float = 2.0,
+    least: int = 5,
+    clock: Clock = on_the_device,
 ) -> dict[str, Timing]:
     """Run all once to warm up, once for memory, then in turn until there are enough rounds.
 
@@ -34,32 +63,33 @@ def measure(
     peaks = {name: _peak(work, device) for name, work in works.items()}
     seconds: dict[str, list[float]] = {name: [] for name in works}
     begun, rounds = time.perf_counter(), 0
-    while rounds < least or (time.perf_counter() - begun < least_seconds and rounds < 200):
+    while rounds < least or (time.perf_counter() - begun < least_seconds and rounds < MOST_ROUNDS):
         rounds += 1
         for name, work in works.items():
-            seconds[name].append(_once(work, device))
+            seconds[name].append(clock(work, device))
     return {name: Timing(statistics.median(seconds[name]), peaks[name]) for name in works}
 
 
-def _once(work: Work, device: torch.device) -> float:
+def wait_for(device: torch.device) -> None:
+    """Until the device has done all it was told to."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def held_bytes(device: torch.device) -> int | None:
+    """Memory in use now, where the device counts."""
     if device.type != "cuda":
-        begun = time.perf_counter()
-        work()
-        return time.perf_counter() - begun
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    work()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1000
+        return None
+    gc.collect()  # what is only waiting to be freed is not in use
+    return torch.cuda.memory_allocated()
 
 
 def _peak(work: Work, device: torch.device) -> int | None:
-    if device.type != "cuda":
+    before = held_bytes(device)
+    if before is None:
         return None
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
+    wait_for(device)
     torch.cuda.reset_peak_memory_stats()
     work()
-    torch.cuda.synchronize()
+    wait_for(device)
     return torch.cuda.max_memory_allocated() - before

@@ -3,11 +3,9 @@
 import json
 
 import pytest
-import torch
 
 from saccade.app.bench.look import LookBench, errors, run_look_bench, table
-from saccade.app.bench.timing import measure
-from saccade.app.cli.bench import bench_command
+from saccade.app.cli.bench import bench_command, look_bench
 from saccade.errors import ConfigError
 
 TINY = LookBench(lengths=(64, 300), heads=2, head_width=8, seconds=0.0)
@@ -31,14 +29,16 @@ def test_errors_are_within_twice_those_of_the_dense_computation() -> None:
 
 
 def test_the_figures_are_json(capsys: pytest.CaptureFixture[str]) -> None:
-    bench_command("look", bench=TINY, json=True)
+    look_bench(bench=TINY, json=True)
     figures = json.loads(capsys.readouterr().out)
     assert figures["machine"].startswith("CPU")
     assert set(figures) == {"machine", *table([], [])}
 
 
 def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    bench_command("look", bench=LookBench(lengths=(64,), heads=1, head_width=8, seconds=0.0))
+    bench_command(
+        ["look", "--lengths", "64", "--heads", "1", "--head-width", "8", "--seconds", "0"]
+    )
     captured = capsys.readouterr()
     assert "fused ms" in captured.out
     assert "64 positions measured" in captured.err
@@ -47,12 +47,3 @@ def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_precision_that_is_not_known_is_refused() -> None:
     with pytest.raises(ConfigError, match="precision=int4 is not one of bf16, fp16, fp32"):
         LookBench(precision="int4")
-
-
-def test_works_run_in_turn_and_the_median_counts() -> None:
-    ran: list[str] = []
-    works = {name: lambda name=name: ran.append(name) for name in "ab"}
-    times = measure(works, torch.device("cpu"), least_seconds=0.0, least=5)
-    assert ran == ["a", "b"] * 6  # once to warm up, then five rounds
-    assert times["a"].seconds >= 0
-    assert times["b"].milliseconds == 1000 * times["b"].seconds

@@ -1,0 +1,183 @@
+"""`saccade bench decode`: translating, beside the same model in other engines, the same text."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from saccade.app.bench.floor import PRECISIONS, Machine, decoding_floor
+from saccade.app.bench.ours import Texts, agreement, translations
+from saccade.app.bench.peers import ctranslate, marian
+from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
+from saccade.app.bench.sentences import Sentences, numbered, word
+from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Size
+from saccade.blocks.affine import Precision
+from saccade.config import check_positive
+from saccade.data.vocabulary import CONTROL
+from saccade.models.transformer import Transformer, TransformerConfig
+
+PEERS = ("huggingface", "ctranslate2", "ctranslate2-int8")
+COUNTS: dict[Size, int] = {"small": 64, "base": 256}
+STEPS: dict[Size, int] = {"small": 40, "base": 48}
+WEIGHT_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2, "int8": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeBench(BenchSettings):
+    """Greedy decoding and beam search of a Transformer, of many sentences at once and of one.
+
+    Args:
+        steps: words of every translation: the weights are such that none ends before.
+        beams: widths of the search, one table each and for each number of sentences.
+    """
+
+    steps: int | None = None
+    beams: tuple[int, ...] = (1, 5)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps is not None:
+            check_positive(self, "steps")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return PEERS
+
+
+def run_decode_bench(
+    bench: DecodeBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[Race]:
+    """A race per number of sentences and beam, as soon as it is over."""
+    steps = bench.steps or STEPS[bench.fitting]
+    config = replace(bench.sized(TRANSFORMERS[bench.fitting]), dropout=0.0)
+    model = talkative(config, seed=bench.seed).to(bench.where)
+    for count, beam in product((bench.sentences or COUNTS[bench.fitting], 1), bench.beams):
+        asked = replace(bench, sentences=count)
+        sentences = LENGTHS[bench.fitting].draw(asked, config.vocabulary)
+        field = _Field(bench, machine, model, sentences, beam, steps)
+        for job, contenders in field.jobs():
+            yield run_race(
+                job,
+                choose(contenders, bench.peers),
+                device=bench.where,
+                seconds=bench.seconds,
+                tell=tell,
+            )
+
+
+@torch.no_grad()
+def talkative(config: TransformerConfig, *, seed: int) -> Transformer:
+    """Random weights under which no sentence ends and hardly a word is said twice.
+
+    One coordinate says only "not a control token": all words have 0 there, control tokens −1, and
+    the last norm always 40. So every engine runs as usual and none needs to forbid the end.
+    Plain random weights say one word over and over, which tells little of a search. Here the last
+    norm has random signs, or the word just read would be the likeliest next, as the output layer
+    is the embedding; MLPs are strong and add nothing that all words share; attention is weak.
+    """
+    torch.manual_seed(seed)
+    model = config.build().eval()
+    words: Tensor = model.embedding.weight
+    words[:, 0] = 0.0
+    words[: len(CONTROL), 0] = -1.0
+    last: Any = model.decoder[-1]
+    norm: nn.LayerNorm = last.around_mlp.norm
+    norm.weight.copy_(3.0 * torch.randn(config.width).sign())
+    norm.weight[0], norm.bias[0] = 0.0, 40.0
+    for name, weight in model.named_parameters():
+        if name.endswith("narrow.weight"):
+            weight.sub_(weight.mean(dim=1, keepdim=True)).mul_(3.0)
+        if name.endswith("to_output.weight"):
+            weight.mul_(0.3)
+    return model
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What all contenders of a race share."""
+
+    bench: DecodeBench
+    machine: Machine
+    model: Transformer  # in float32
+    sentences: Sentences
+    beam: int
+    steps: int
+
+    def jobs(self) -> Iterator[tuple[Job, list[Contender]]]:
+        """In the precision asked for; on a CPU also with weights of eight bits."""
+        text = self._saccade("float32")()
+        precision: Precision = "bfloat16" if self.bench.arithmetic == "bf16" else "float32"
+        ours = Contender(SACCADE, lambda: Ready(self._saccade(precision)))
+        hugging_face = Contender("huggingface", lambda: self._hugging_face(text), marian.NEEDS)
+        if self.bench.on_gpu:
+            yield self._job(precision, "huggingface"), [ours, hugging_face]
+            return
+        floats = Contender(
+            "ctranslate2", lambda: self._ctranslate2(text, "float32"), ctranslate.NEEDS
+        )
+        yield self._job(precision, "ctranslate2"), [ours, hugging_face, floats]
+        yield (
+            self._job("int8", "ctranslate2-int8"),
+            [
+                Contender(f"{SACCADE}-int8", lambda: self._saccade_int8(text)),
+                Contender(
+                    "ctranslate2-int8", lambda: self._ctranslate2(text, "int8"), ctranslate.NEEDS
+                ),
+            ],
+        )
+
+    def _job(self, precision: Precision, against: str) -> Job:
+        config, count = self.model.config, len(self.sentences.sources)
+        how = "greedily" if self.beam == 1 else f"with a beam of {self.beam}"
+        return Job(
+            title=f"{count} sentence{'s' * (count > 1)} translated {how} into {self.steps} words, "
+            f"width {config.width}, {config.depth}+{config.depth} layers, "
+            f"{config.vocabulary:,} words, {precision}",
+            tokens=count * self.steps,
+            floor_seconds=decoding_floor(
+                config, count * self.beam, self.steps, self.machine, WEIGHT_BYTES[precision]
+            ),
+            against=against,
+            agreement="same text",
+        )
+
+    def _saccade(self, precision: Precision) -> Callable[[], Texts]:
+        return translations(
+            self.model,
+            self.sentences.inputs,
+            beam=self.beam,
+            words=self.steps,
+            precision=precision,
+        )
+
+    def _saccade_int8(self, text: Texts) -> Ready:
+        work = self._saccade("int8")
+        return Ready(work, agreement(work(), text))
+
+    def _hugging_face(self, text: Texts) -> Ready:
+        """The text is compared in float32; in fewer bits random weights soon go other ways."""
+        with self.bench.where:
+            model = marian.make_marian(self.model.config, hidden_dropout=False).eval()
+        marian.copy_weights(self.model, model)
+        source = self.sentences.padded().source.to(self.bench.where)
+
+        def work() -> Tensor:
+            return marian.generate(model, source, beam=self.beam, steps=self.steps)
+
+        same = agreement(work().tolist(), text)
+        model.to(PRECISIONS[self.bench.arithmetic])
+        return Ready(work, same)
+
+    def _ctranslate2(self, text: Texts, precision: Literal["float32", "int8"]) -> Ready:
+        vocabulary = numbered(self.model.config.vocabulary)
+        engine = ctranslate.CTranslator(self.model, vocabulary, precision)
+        sources = [[word(token) for token in row.tolist()] for row in self.sentences.sources]
+
+        def work() -> list[list[str]]:
+            return engine.translate(sources, beam=self.beam, steps=self.steps)
+
+        same = agreement([[int(one) for one in row] for row in work()], text)
+        return Ready(work, same)

@@ -1,0 +1,91 @@
+"""What no program could beat here: the arithmetic at the machine's peak, the weights read once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from saccade.app.bench.timing import Work, measure
+from saccade.models.gpt import GptConfig
+from saccade.models.rnn_attention import RnnAttentionConfig
+from saccade.models.transformer import TransformerConfig
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+SIDE = {"cuda": 8192, "cpu": 2048}  # of the matrices whose product is timed
+COPIED = {"cuda": 1 << 30, "cpu": 1 << 28}  # bytes
+BACKWARD = (
+    3  # a training step is three forward passes: one more for the inputs, one for the weights
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Measured, not taken from a data sheet: floating-point operations and bytes per second."""
+
+    flops: float
+    bandwidth: float
+
+
+def measure_machine(device: torch.device, precision: str) -> Machine:
+    """A large matrix product, and a large copy, which reads and writes every byte."""
+    side, size = SIDE[device.type], COPIED[device.type]
+    dtype = PRECISIONS[precision]
+    a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
+    here, there = (torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2))
+    works: dict[str, Work] = {"product": lambda: torch.mm(a, b), "copy": lambda: there.copy_(here)}
+    times = measure(works, device, least_seconds=0.5)
+    return Machine(2 * side**3 / times["product"].seconds, 2 * size / times["copy"].seconds)
+
+
+def training_flops(
+    config: TransformerConfig, source: Sequence[int], target: Sequence[int]
+) -> float:
+    """Of one update on sentences of these lengths, no padding.
+
+        6 · (weights that meet each word) + attention: 12 · D · (pairs that look at each other)
+
+    An encoder layer has 4D² + 2DF weights; a decoder layer 2D² for every word of the source (its
+    keys and values) and 6D² + 2DF for every word of the target; the output DV.
+    """
+    D, F, layers = config.width, config.hidden, config.depth
+    per_source = layers * (6 * D**2 + 2 * D * F)
+    per_target = layers * (6 * D**2 + 2 * D * F) + D * config.vocabulary
+    linear = 2 * (sum(source) * per_source + sum(target) * per_target)
+    pairs = sum(s * s + t * (t + 1) // 2 + s * t for s, t in zip(source, target))
+    return float(BACKWARD * (linear + 4 * D * layers * pairs))
+
+
+def language_flops(config: GptConfig, rows: int, window: int) -> float:
+    """Of one update of a language model: 12D² weights a layer, and the output."""
+    D, layers = config.width, config.depth
+    linear = 2 * rows * window * (12 * layers * D**2 + D * config.vocabulary)
+    pairs = rows * window * (window + 1) // 2
+    return float(BACKWARD * (linear + 4 * D * layers * pairs))
+
+
+def decoding_floor(
+    config: TransformerConfig, rows: int, steps: int, machine: Machine, weight_bytes: int
+) -> float:
+    """Seconds of `steps` steps of `rows` hypotheses, of the decoder's linear layers alone.
+
+    Each step must read every weight once and multiply it with every row; the slower of the two
+    counts. The encoder and attention are left out, so this is below what is possible.
+    """
+    D, F = config.width, config.hidden
+    weights = config.depth * (6 * D**2 + 2 * D * F) + D * config.vocabulary
+    reading = weights * weight_bytes / machine.bandwidth
+    return steps * max(reading, 2 * rows * weights / machine.flops)
+
+
+def rnn_flops(config: RnnAttentionConfig, source: Sequence[int], target: Sequence[int]) -> float:
+    """Of one pass forward of a one-layer RNN with additive attention over sentences unpadded.
+
+    A cell of g gates has g·(input + state)·state weights; the encoder's two ways are half as wide.
+    """
+    D, gates = config.width, {"vanilla": 1, "gru": 3, "lstm": 4}[config.cell]
+    seen = 2 * D if config.context == "input" else D
+    mixed = 3 * D if config.context == "input" else 2 * D
+    per_source = gates * (D**2 + D**2 // 2) + D**2  # the last are its keys
+    per_target = gates * (seen + D) * D + D**2 + mixed * D + D * config.vocabulary
+    linear = 2 * (sum(source) * per_source + sum(target) * per_target)
+    return float(linear + sum(4 * D * s * t for s, t in zip(source, target)))

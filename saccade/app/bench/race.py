@@ -1,0 +1,161 @@
+"""The same work done by Saccade and by what a user would pick instead, in one process, in turn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+
+from saccade.app.bench.timing import Timing, Work, by_the_wall, held_bytes, measure
+from saccade.errors import ConfigError
+
+SACCADE = "saccade"
+
+
+class Ready(NamedTuple):
+    """Work that can be run again and again, and how far its result agrees with ours."""
+
+    work: Work
+    agreement: float | None = None
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Someone who can do the work; its models are made when its turn comes.
+
+    `needs` is a package that must be there; `padding` the share of positions computed for nothing.
+    """
+
+    name: str
+    make: Callable[[], Ready]
+    needs: str = ""
+    padding: float | None = None
+
+    @property
+    def ours(self) -> bool:
+        return self.name.startswith(SACCADE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all do, `repeats` times in a run.
+
+    `against` is the peer that ratios are to; `agreement` is what that is of.
+    """
+
+    title: str
+    tokens: int  # that count: no padding
+    floor_seconds: float
+    against: str
+    agreement: str = ""
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one did. `ratio` is how many times as fast it is as the peer named in the job."""
+
+    name: str
+    milliseconds: float
+    tokens_per_second: float
+    ratio: float | None
+    floor_share: float  # of the time, what the floor would take
+    padding: float | None
+    memory_mib: float | None
+    first_seconds: float
+    agreement: float | None
+
+
+@dataclass(frozen=True)
+class Race:
+    """A job, how all did it, and why some did not."""
+
+    job: Job
+    rows: tuple[Row, ...]
+    absent: dict[str, str]
+
+    def table(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return asdict(self)
+
+
+class _Started(NamedTuple):
+    """A contender after its first run: how long that took, and what it holds since."""
+
+    contender: Contender
+    ready: Ready
+    first_seconds: float
+    held: int | None
+
+
+def run_race(
+    job: Job,
+    contenders: Sequence[Contender],
+    *,
+    device: torch.device,
+    seconds: float,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Race:
+    """Start all, time them in turn, compare. A peer that cannot run is named; it stops nobody."""
+    started: dict[str, _Started] = {}
+    absent: dict[str, str] = {}
+    for one in contenders:
+        if one.needs and find_spec(one.needs) is None:
+            absent[one.name] = f"{one.needs} is not installed"
+            continue
+        try:
+            started[one.name] = _start(one, device)
+        except Exception as error:
+            if one.ours:
+                raise
+            absent[one.name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+            continue
+        tell(f"{one.name} ready: its first run took {started[one.name].first_seconds:.1f} s")
+    works = {name: one.ready.work for name, one in started.items()}
+    times = measure(works, device, least_seconds=seconds, clock=by_the_wall)
+    rows = tuple(_row(job, one, times) for one in started.values())
+    return Race(job, rows, absent)
+
+
+def check_peers(peers: str, known: Sequence[str]) -> None:
+    """Refuse a peer that nobody knows."""
+    for name in _names(peers):
+        if name not in known:
+            raise ConfigError(f"peers={name} is not one of {', '.join(known)}")
+
+
+def choose(contenders: Sequence[Contender], peers: str) -> list[Contender]:
+    """Ours, and those of the others that are named, by commas; all where none is."""
+    names = _names(peers)
+    return [one for one in contenders if one.ours or not names or one.name in names]
+
+
+def _names(peers: str) -> list[str]:
+    return [name.strip() for name in peers.split(",") if name.strip()]
+
+
+def _start(one: Contender, device: torch.device) -> _Started:
+    before = held_bytes(device)
+    ready = one.make()
+    seconds = by_the_wall(ready.work, device)
+    after = held_bytes(device)
+    held = None if before is None or after is None else after - before
+    return _Started(one, ready, seconds, held)
+
+
+def _row(job: Job, one: _Started, times: dict[str, Timing]) -> Row:
+    time, rival = times[one.contender.name], times.get(job.against)
+    seconds = time.seconds / job.repeats
+    peak = None if one.held is None or time.peak_bytes is None else one.held + time.peak_bytes
+    return Row(
+        name=one.contender.name,
+        milliseconds=1000 * seconds,
+        tokens_per_second=job.tokens / seconds,
+        ratio=None if rival is None else rival.seconds / time.seconds,
+        floor_share=job.floor_seconds / seconds,
+        padding=one.contender.padding,
+        memory_mib=None if peak is None else peak / 2**20,
+        first_seconds=one.first_seconds,
+        agreement=one.ready.agreement,
+    )

@@ -1,0 +1,155 @@
+"""`saccade bench rnn`: an RNN with attention, beside a loop in Python over single words."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from saccade.app.bench.floor import Machine, rnn_flops
+from saccade.app.bench.ours import Texts, agreement, mean_loss, translations, updates
+from saccade.app.bench.peers.plain_training import training_steps
+from saccade.app.bench.peers.step_by_step import StepByStep, copy_weights
+from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
+from saccade.app.bench.sentences import Sentences, translation_task
+from saccade.app.bench.settings import LENGTHS, BenchSettings, Size
+from saccade.config import check_positive
+from saccade.data.vocabulary import CONTROL
+from saccade.models.rnn_attention import RnnAttention, RnnAttentionConfig
+
+PEERS = ("loop",)
+Kind = Literal["readout", "input"]
+# The lectures' small model; and Bahdanau's, on a CPU as narrow as the other.
+MODELS: dict[Size, dict[Kind, RnnAttentionConfig]] = {
+    "small": {
+        "readout": RnnAttentionConfig(dropout=0.0),
+        "input": RnnAttentionConfig(cell="gru", context="input", dropout=0.0),
+    },
+    "base": {
+        "readout": RnnAttentionConfig(dropout=0.0),
+        "input": RnnAttentionConfig(cell="gru", width=1000, context="input", dropout=0.0),
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnBench(BenchSettings):
+    """Training and greedy decoding of an RNN translator with additive attention, no dropout.
+
+    Args:
+        contexts: readout decodes a whole target at once while training; input (Bahdanau's) cannot.
+        steps: words of every translation: the weights are such that none ends before.
+    """
+
+    contexts: tuple[Kind, ...] = ("readout", "input")
+    steps: int = 40
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "steps")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return PEERS
+
+
+def run_rnn_bench(
+    bench: RnnBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[Race]:
+    """Two races for each use of the context, training and decoding."""
+    for context in bench.contexts:
+        config = bench.sized(MODELS[bench.fitting][context])
+        field = _Field(
+            bench, machine, _model(config, bench), LENGTHS["small"].draw(bench, config.vocabulary)
+        )
+        for job, contenders in (field.training(), field.decoding()):
+            chosen = choose(contenders, bench.peers)
+            yield run_race(job, chosen, device=bench.where, seconds=bench.seconds, tell=tell)
+
+
+@torch.no_grad()
+def _model(config: RnnAttentionConfig, bench: RnnBench) -> RnnAttention:
+    """Random weights, under which no sentence ends."""
+    torch.manual_seed(bench.seed)
+    model = config.build()
+    model.readout.bias[: len(CONTROL)] = -100.0
+    return model.to(bench.where)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What all contenders of a race share."""
+
+    bench: RnnBench
+    machine: Machine
+    model: RnnAttention
+    sentences: Sentences
+
+    def training(self) -> tuple[Job, list[Contender]]:
+        device = self.bench.where
+        how: dict[str, Any] = {
+            "device": device,
+            "precision": self.bench.arithmetic,
+            "count": self.bench.repeats,
+        }
+        task = translation_task(self.sentences, vocabulary=self.model.config.vocabulary)
+        loss = mean_loss(self.model, task, device)
+        batch = self.sentences.padded().to(device)
+
+        def ours() -> Ready:
+            return Ready(updates(self.model, task, **how))
+
+        def loop() -> Ready:
+            theirs = self._loop()
+            differs = abs(theirs(*batch).item() - loss)
+            return Ready(training_steps(theirs, lambda: theirs(*batch), **how), differs)
+
+        lengths = self.sentences.source_lengths, self.sentences.target_lengths
+        flops = 3 * rnn_flops(self.model.config, *lengths)
+        job = self._job("one update of", self.sentences.tokens, flops, "Δ loss", self.bench.repeats)
+        padding = self.sentences.padding
+        return job, [
+            Contender(SACCADE, ours, padding=padding),
+            Contender("loop", loop, padding=padding),
+        ]
+
+    def decoding(self) -> tuple[Job, list[Contender]]:
+        model = self.model.eval()
+        count, steps = len(self.sentences.sources), self.bench.steps
+        text: Texts = translations(model, self.sentences.inputs, beam=1, words=steps)()
+
+        def loop() -> Ready:
+            theirs = self._loop().eval()
+            source = self.sentences.padded().source.to(self.bench.where)
+
+            def work() -> Tensor:
+                return theirs.translate(source, steps)
+
+            return Ready(work, agreement(work().tolist(), text))
+
+        def ours() -> Ready:
+            return Ready(translations(model, self.sentences.inputs, beam=1, words=steps))
+
+        flops = rnn_flops(model.config, self.sentences.source_lengths, [steps] * count)
+        job = self._job(f"{steps} words decoded by", count * steps, flops, "same text")
+        job = replace(job, title=f"{job.title}, greedily, in float32")
+        return job, [Contender(SACCADE, ours), Contender("loop", loop)]
+
+    def _loop(self) -> StepByStep:
+        theirs = StepByStep(self.model.config)
+        copy_weights(self.model, theirs)
+        return theirs.to(self.bench.where)
+
+    def _job(self, what: str, tokens: int, flops: float, agreed: str, repeats: int = 1) -> Job:
+        config = self.model.config
+        return Job(
+            title=f"{what} an RNN with attention in its {config.context}: "
+            f"{len(self.sentences.sources)} sentences, {config.cell}, width {config.width}, "
+            f"{config.vocabulary:,} words",
+            tokens=tokens,
+            floor_seconds=flops / self.machine.flops,
+            against="loop",
+            agreement=agreed,
+            repeats=repeats,
+        )

@@ -1,0 +1,128 @@
+"""What every bench against peers lets a user choose."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import torch
+
+from saccade.app.bench.floor import PRECISIONS
+from saccade.app.bench.race import check_peers
+from saccade.app.bench.sentences import Sentences
+from saccade.config import ModelConfig, check_positive
+from saccade.errors import ConfigError
+from saccade.models.transformer import TransformerConfig
+from saccade.train.distributed import choose_device
+
+Config = TypeVar("Config", bound=ModelConfig)
+Size = Literal["small", "base"]
+TRANSFORMERS: dict[Size, TransformerConfig] = {
+    "small": TransformerConfig(vocabulary=8000, width=256, depth=3, heads=4, hidden=1024),
+    "base": TransformerConfig(vocabulary=32000),
+}
+
+
+class Lengths(NamedTuple):
+    """How many sentences, and the shortest and longest of each side."""
+
+    sentences: int
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+    def draw(self, bench: "BenchSettings", vocabulary: int) -> Sentences:
+        """Such sentences; as many as the user asked for, if at all."""
+        return Sentences.draw(
+            bench.sentences or self.sentences,
+            vocabulary=vocabulary,
+            source=self.source,
+            target=self.target,
+            seed=bench.seed,
+        )
+
+
+LENGTHS: dict[Size, Lengths] = {
+    "small": Lengths(64, (20, 30), (20, 30)),
+    "base": Lengths(512, (16, 32), (32, 32)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchSettings(ABC):
+    """Where and how to measure, and the sizes of the models; what is not given fits the device.
+
+    Args:
+        size: of all models: small (width 256) or base (width 512); auto is base on a GPU.
+        vocabulary: how many words.
+        width: of the vectors.
+        depth: layers of each stack.
+        heads: of each attention.
+        hidden: width inside the MLPs.
+        sentences: rows of a batch.
+        device: cpu, cuda …; auto takes the fastest there is.
+        precision: fp32 or bf16; auto is bf16 on a GPU.
+        peers: names of those to measure beside Saccade, with commas between; all if empty.
+        seconds: for which each table is measured at least.
+        seed: of the weights and the words.
+    """
+
+    size: Literal["auto", "small", "base"] = "auto"
+    vocabulary: int | None = None
+    width: int | None = None
+    depth: int | None = None
+    heads: int | None = None
+    hidden: int | None = None
+    sentences: int | None = None
+    device: str = "auto"
+    precision: str = "auto"
+    peers: str = ""
+    seconds: float = 10.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("auto", *PRECISIONS):
+            known = ", ".join(PRECISIONS)
+            raise ConfigError(f"precision={self.precision} is not one of auto, {known}")
+        check_peers(self.peers, self.known)
+        sizes = ("vocabulary", "width", "depth", "heads", "hidden", "sentences")
+        check_positive(self, *(name for name in sizes if getattr(self, name) is not None))
+
+    @property
+    @abstractmethod
+    def known(self) -> tuple[str, ...]:
+        """The names of all peers there are."""
+
+    @property
+    def where(self) -> torch.device:
+        return choose_device(self.device)
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.where.type == "cuda"
+
+    @property
+    def fitting(self) -> Size:
+        """The size asked for, or the one that fits the device."""
+        if self.size == "auto":
+            return "base" if self.on_gpu else "small"
+        return self.size
+
+    @property
+    def arithmetic(self) -> str:
+        """The precision asked for, or the one that fits the device."""
+        if self.precision == "auto":
+            return "bf16" if self.on_gpu else "fp32"
+        return self.precision
+
+    @property
+    def repeats(self) -> int:
+        """Updates in a run: a GPU is told the next while it works at the last."""
+        return 10 if self.on_gpu else 1
+
+    def sized(self, config: Config) -> Config:
+        """A model's settings with the sizes that were given in place of its own."""
+        given: dict[str, Any] = {
+            name: value
+            for name in ("vocabulary", "width", "depth", "heads", "hidden")
+            if (value := getattr(self, name)) is not None and hasattr(config, name)
+        }
+        return replace(config, **given)

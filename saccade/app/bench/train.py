@@ -1,0 +1,210 @@
+"""`saccade bench train`: an update of the weights, beside the same update by others."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from saccade.app.bench.floor import Machine, language_flops, training_flops
+from saccade.app.bench.ours import mean_loss, updates
+from saccade.app.bench.peers import hugging_face_gpt2, marian, nano_gpt, torch_transformer
+from saccade.app.bench.peers.plain_training import training_steps
+from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
+from saccade.app.bench.sentences import language_task, translation_task
+from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Size
+from saccade.config import check_fraction, check_positive
+from saccade.models.gpt import GptConfig
+from saccade.tasks.base import Task
+
+LANGUAGE: dict[Size, GptConfig] = {
+    "small": GptConfig(vocabulary=8000, width=256, depth=4, heads=4, longest=256, dropout=0.0),
+    # The vocabulary is GPT-2's, rounded up to a multiple of 64 as training scripts do.
+    "base": GptConfig(vocabulary=50304, width=768, depth=12, heads=12, longest=1024, dropout=0.0),
+}
+WINDOWS: dict[Size, int] = {"small": 8, "base": 32}
+SMOOTHING = 0.1
+TRANSLATORS = (
+    "torch",
+    "torch-compiled",
+    "torch-default",
+    "huggingface",
+    "huggingface-default",
+)
+WRITERS = ("nanogpt", "nanogpt-compiled", "huggingface-compiled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainBench(BenchSettings):
+    """An update of a translator and of a language model: forward, backward, AdamW.
+
+    Args:
+        task: which of the two; both by default.
+        dropout: of the translators; the language models have none.
+        window: words of a row of the language model's batch.
+        compiled: also measure what torch.compile makes of each, which is slow to start.
+    """
+
+    task: Literal["both", "translation", "language"] = "both"
+    dropout: float = 0.1
+    window: int | None = None
+    compiled: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fraction(self, "dropout")
+        if self.window is not None:
+            check_positive(self, "window")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return (*TRANSLATORS, *WRITERS)
+
+
+def run_train_bench(
+    bench: TrainBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[Race]:
+    """A race per task, as soon as it is over."""
+    kinds = {"translation": _translation, "language": _language}
+    for name, kind in kinds.items():
+        if bench.task in ("both", name):
+            job, contenders = kind(bench, machine)
+            wanted = [one for one in contenders if bench.compiled or "compiled" not in one.name]
+            yield run_race(
+                job,
+                choose(wanted, bench.peers),
+                device=bench.where,
+                seconds=bench.seconds,
+                tell=tell,
+            )
+
+
+def _translation(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]]:
+    config = replace(bench.sized(TRANSFORMERS[bench.fitting]), dropout=bench.dropout)
+    sentences = LENGTHS[bench.fitting].draw(bench, config.vocabulary)
+    torch.manual_seed(bench.seed)
+    model = config.build().to(bench.where)
+    task = translation_task(sentences, vocabulary=config.vocabulary, smoothing=SMOOTHING)
+    batch = sentences.padded().to(bench.where)
+    fair = _Field(bench, model, mean_loss(model, task, bench.where), batch, sentences.padding)
+
+    def torch_one(*, drop_attention: bool = False) -> nn.Module:
+        one = torch_transformer.TorchTranslator(
+            config, smoothing=SMOOTHING, drop_attention=drop_attention
+        )
+        torch_transformer.copy_weights(model, one)
+        return one
+
+    def hugging_face(*, hidden_dropout: bool = True) -> nn.Module:
+        one = marian.make_marian(config, hidden_dropout=hidden_dropout)
+        marian.copy_weights(model, one)
+        return marian.MarianLoss(one, smoothing=SMOOTHING)
+
+    flops = training_flops(config, sentences.source_lengths, sentences.target_lengths)
+    job = Job(
+        title=f"one update of a translator: {len(sentences.sources)} sentences, "
+        f"width {config.width}, {config.depth}+{config.depth} layers, "
+        f"{config.vocabulary:,} words, dropout {config.dropout}, {bench.arithmetic}",
+        tokens=sentences.tokens,
+        floor_seconds=flops / machine.flops,
+        against="torch-compiled" if bench.on_gpu and bench.compiled else "torch",
+        agreement="Δ loss",
+        repeats=bench.repeats,
+    )
+    return job, [
+        *fair.ours(task),
+        fair.peer("torch", torch_one),
+        fair.peer("torch-compiled", torch_one),
+        fair.peer("torch-default", lambda: torch_one(drop_attention=True)),
+        fair.peer("huggingface", hugging_face, marian.NEEDS),
+        fair.peer("huggingface-default", lambda: hugging_face(hidden_dropout=False), marian.NEEDS),
+    ]
+
+
+def _language(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]]:
+    config = bench.sized(LANGUAGE[bench.fitting])
+    rows, window = bench.sentences or WINDOWS[bench.fitting], bench.window or config.longest
+    config = replace(config, longest=window)
+    torch.manual_seed(bench.seed)
+    model = config.build().to(bench.where)
+    task = language_task(rows=rows, window=window, vocabulary=config.vocabulary, seed=bench.seed)
+    words = task.batch(0).words.padded()
+    batch = tuple(x.to(bench.where) for x in (words, task.batch(0).labels.view_as(words)))
+    fair = _Field(bench, model, mean_loss(model, task, bench.where), batch, 0.0)
+
+    def nano() -> nn.Module:
+        one = nano_gpt.NanoGpt(config)
+        nano_gpt.copy_weights(model, one)
+        return one
+
+    def hugging_face() -> nn.Module:
+        one = hugging_face_gpt2.Gpt2Loss(config)
+        hugging_face_gpt2.copy_weights(model, one)
+        return one
+
+    job = Job(
+        title=f"one update of a language model: {rows} × {window:,} words, "
+        f"width {config.width}, {config.depth} layers, {config.vocabulary:,} words known, "
+        f"no dropout, {bench.arithmetic}",
+        tokens=rows * window,
+        floor_seconds=language_flops(config, rows, window) / machine.flops,
+        against="nanogpt-compiled" if bench.compiled else "nanogpt",
+        agreement="Δ loss",
+        repeats=bench.repeats,
+    )
+    return job, [
+        *fair.ours(task),
+        fair.peer("nanogpt", nano),
+        fair.peer("nanogpt-compiled", nano),
+        fair.peer("huggingface-compiled", hugging_face, hugging_face_gpt2.NEEDS),
+    ]
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What all contenders of a race share."""
+
+    bench: TrainBench
+    model: nn.Module
+    loss: float
+    batch: tuple[Tensor, ...]
+    padding: float
+
+    def ours(self, task: Task[Any]) -> list[Contender]:
+        def make(compiled: bool) -> Callable[[], Ready]:
+            return lambda: Ready(
+                updates(
+                    self.model,
+                    task,
+                    device=self.bench.where,
+                    precision=self.bench.arithmetic,
+                    compiled=compiled,
+                    count=self.bench.repeats,
+                )
+            )
+
+        return [
+            Contender(SACCADE, make(False), padding=task.padding),
+            Contender(f"{SACCADE}-compiled", make(True), padding=task.padding),
+        ]
+
+    def peer(self, name: str, build: Callable[[], nn.Module], needs: str = "") -> Contender:
+        """A module whose forward pass gives the mean loss; compiled where its name says so."""
+        device, precision = self.bench.where, self.bench.arithmetic
+
+        def make() -> Ready:
+            with device:  # fresh weights are drawn there
+                model = build()
+            differs = abs(model.eval()(*self.batch).item() - self.loss)
+            run = torch.compile(model.train()) if name.endswith("compiled") else model.train()
+            step = training_steps(
+                model,
+                lambda: run(*self.batch),
+                device=device,
+                precision=precision,
+                count=self.bench.repeats,
+            )
+            return Ready(step, differs)
+
+        return Contender(name, make, needs, self.padding)

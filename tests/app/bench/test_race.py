@@ -1,0 +1,92 @@
+"""Those who can run are compared; those who cannot are named."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from saccade.app.bench.race import (
+    Contender,
+    Job,
+    Race,
+    Ready,
+    check_peers,
+    choose,
+    run_race,
+)
+from saccade.errors import ConfigError
+
+JOB = Job(title="sleep", tokens=100, floor_seconds=0.001, against="peer", agreement="same")
+
+
+def sleeper(seconds: float, agreement: float | None = None) -> Callable[[], Ready]:
+    return lambda: Ready(lambda: time.sleep(seconds), agreement)
+
+
+def broken() -> Ready:
+    raise RuntimeError("no compiler\nand a long story")
+
+
+def race(*contenders: Contender, job: Job = JOB) -> Race:
+    return run_race(job, contenders, device=torch.device("cpu"), seconds=0.0)
+
+
+def test_the_ratio_says_how_many_times_as_fast_as_the_peer_one_is() -> None:
+    found = race(Contender("saccade", sleeper(0.01)), Contender("peer", sleeper(0.03), padding=0.5))
+    ours, peer = found.rows
+    assert ours.ratio == pytest.approx(peer.milliseconds / ours.milliseconds)
+    assert 1.5 < ours.ratio < 6
+    assert peer.ratio == 1.0
+    assert ours.tokens_per_second == pytest.approx(100 / (ours.milliseconds / 1000))
+    assert ours.floor_share == pytest.approx(1 / ours.milliseconds)
+    assert (ours.padding, peer.padding, ours.memory_mib) == (None, 0.5, None)
+
+
+def test_work_done_many_times_in_a_run_is_counted_once() -> None:
+    once = race(Contender("saccade", sleeper(0.02))).rows[0]
+    four = race(Contender("saccade", sleeper(0.02)), job=replace(JOB, repeats=4)).rows[0]
+    assert four.milliseconds == pytest.approx(once.milliseconds / 4, rel=0.5)
+    assert four.tokens_per_second == pytest.approx(4 * once.tokens_per_second, rel=0.5)
+
+
+def test_the_first_run_has_a_column_of_its_own() -> None:
+    waits = iter([0.1])
+    slow_at_first = Contender("saccade", lambda: Ready(lambda: time.sleep(next(waits, 0.0))))
+    row = race(slow_at_first).rows[0]
+    assert row.first_seconds >= 0.1
+    assert row.milliseconds < 50
+
+
+def test_a_peer_that_is_not_installed_is_named_and_never_made() -> None:
+    found = race(Contender("saccade", sleeper(0)), Contender("peer", broken, "no_such_package"))
+    assert found.absent == {"peer": "no_such_package is not installed"}
+    assert [row.name for row in found.rows] == ["saccade"]
+    assert found.rows[0].ratio is None  # nobody to compare with
+
+
+def test_a_peer_that_fails_is_named_with_the_reason_in_one_line() -> None:
+    found = race(Contender("saccade", sleeper(0)), Contender("peer", broken))
+    assert found.absent == {"peer": "RuntimeError: no compiler"}
+
+
+def test_our_own_failure_is_not_hidden() -> None:
+    with pytest.raises(RuntimeError, match="no compiler"):
+        race(Contender("saccade-compiled", broken), Contender("peer", sleeper(0)))
+
+
+def test_the_agreement_found_when_made_is_in_the_row() -> None:
+    assert race(Contender("saccade", sleeper(0, 0.75))).rows[0].agreement == 0.75
+
+
+def test_named_peers_are_chosen_and_ours_always() -> None:
+    all_of_them = [Contender(name, sleeper(0)) for name in ("saccade", "a", "saccade-x", "b")]
+    assert [one.name for one in choose(all_of_them, "")] == ["saccade", "a", "saccade-x", "b"]
+    assert [one.name for one in choose(all_of_them, " b ,")] == ["saccade", "saccade-x", "b"]
+
+
+def test_a_peer_that_nobody_knows_is_refused() -> None:
+    check_peers("a, b", ("a", "b"))
+    with pytest.raises(ConfigError, match="peers=c is not one of a, b"):
+        check_peers("a,c", ("a", "b"))

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from torch import nn
 
+from saccade.app.export.ctranslate2 import Quantization
+from saccade.app.export.engine import CTranslate2Translator, CTranslate2Writer
+from saccade.app.export.make import export_run
 from saccade.app.look.document import LookSettings, look_document
 from saccade.app.look.picture import Look
 from saccade.attention.glance import Glance, Keep
@@ -24,6 +27,7 @@ from saccade.train.folder import RunFolder
 from saccade.train.recipes import Recipe
 
 Progress = Callable[[int, int], None]
+Engine = Literal["saccade", "ctranslate2"]
 LARGEST_PICTURE = 256  # cells to a side
 
 
@@ -76,10 +80,16 @@ class Prediction:
 
 
 class TranslationModel:
-    """A trained translator."""
+    """A trained translator; `engine` decodes in place of our own search."""
 
-    def __init__(self, name: str, recipe: Recipe, tool: Translator) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
+    def __init__(
+        self,
+        name: str,
+        recipe: Recipe,
+        tool: Translator,
+        engine: CTranslate2Translator | None = None,
+    ) -> None:
+        self.name, self.recipe, self.tool, self.engine = name, recipe, tool, engine
 
     @property
     def network(self) -> nn.Module:
@@ -105,8 +115,13 @@ class TranslationModel:
         how = make_decoding(decoding)
         if look and not self.tool.looks:
             raise ConfigError(f"{self.name} has no attention to look at")
+        if look and self.engine is not None:
+            raise ConfigError(
+                "engine='ctranslate2' does not say where it looks; leave the engine out to look"
+            )
         made: dict[int, Prediction] = {}
-        for row, translated in self.tool.translate(texts, how, look=look):
+        found = self.engine.translate(texts, how) if self.engine is not None else None
+        for row, translated in found or self.tool.translate(texts, how, look=look):
             made[row] = self._prediction(translated, how)
             progress(len(made), len(texts))
         ordered = [made[row] for row in range(len(texts))]
@@ -125,10 +140,12 @@ class TranslationModel:
 
 
 class LanguageModel:
-    """A trained language model."""
+    """A trained language model; `engine` decodes in place of our own search."""
 
-    def __init__(self, name: str, recipe: Recipe, tool: Writer) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
+    def __init__(
+        self, name: str, recipe: Recipe, tool: Writer, engine: CTranslate2Writer | None = None
+    ) -> None:
+        self.name, self.recipe, self.tool, self.engine = name, recipe, tool, engine
 
     @property
     def network(self) -> nn.Module:
@@ -140,7 +157,8 @@ class LanguageModel:
     ) -> list[Generated]:
         """Go on from a prompt `count` times; samples unless told `sample=False`."""
         how = make_decoding({"sample": True, **decoding})
-        return self.tool.write(prompt, how, count=count, most_tokens=most_tokens)
+        writer = self.engine or self.tool
+        return writer.write(prompt, how, count=count, most_tokens=most_tokens)
 
     def look(self, text: str, settings: LookSettings | None = None) -> Look:
         """Where each word of a text looked; the picture is of the last layer.
@@ -174,8 +192,18 @@ def make_decoding(fields: dict[str, Any]) -> Decoding:
     return Decoding(**fields)
 
 
-def load(run: str | Path, *, device: str = "auto") -> TranslationModel | LanguageModel:
-    """The best weights of a run, ready to use."""
+def load(
+    run: str | Path,
+    *,
+    device: str = "auto",
+    engine: Engine = "saccade",
+    engine_precision: Quantization = "float32",
+) -> TranslationModel | LanguageModel:
+    """The best weights of a run, ready to use.
+
+    With engine="ctranslate2" they are exported into the run's folder if no fresh export is there,
+    and that engine decodes; `engine_precision` is how it holds the weights.
+    """
     folder = RunFolder(Path(run))
     if not folder.path.is_dir():
         raise RunError(f"there is no run at {run}; `saccade train NAME` makes one")
@@ -183,7 +211,15 @@ def load(run: str | Path, *, device: str = "auto") -> TranslationModel | Languag
     model = folder.load_model(choose_device(device))
     vocabulary = Vocabulary.load(folder.tokenizer)
     name, task = folder.path.name, recipe.task
+    exported = None
+    if engine == "ctranslate2":
+        exported, _ = export_run(folder, "ctranslate2", quantization=engine_precision, model=model)
     if isinstance(task, TranslationSettings):
-        return TranslationModel(name, recipe, Translator(model, vocabulary))
+        tool = Translator(model, vocabulary)
+        fast = None if exported is None else CTranslate2Translator(exported, tool)
+        return TranslationModel(name, recipe, tool, fast)
     assert isinstance(task, LanguageSettings)
-    return LanguageModel(name, recipe, Writer(model, vocabulary, task))
+    writer = Writer(model, vocabulary, task)
+    return LanguageModel(
+        name, recipe, writer, None if exported is None else CTranslate2Writer(exported, writer)
+    )

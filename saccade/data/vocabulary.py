@@ -65,6 +65,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return self._tokenizer.get_vocab_size()
 
+    def entries(self) -> list[str]:
+        """Every token by its number, as the tokenizer itself writes it: no two are the same."""
+        by_number = sorted(self._tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+        return [token for token, _ in by_number]
+
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 

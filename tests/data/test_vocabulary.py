@@ -182,3 +182,12 @@ def test_a_broken_file_is_no_tokenizer(content: bytes, tmp_path: Path) -> None:
 def test_a_missing_file_is_no_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"nowhere\.json is not a tokenizer: "):
         Vocabulary.load(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_entries_name_every_token_by_its_number_and_no_two_alike(level: Level) -> None:
+    vocabulary = TRAINED[level]
+    entries = vocabulary.entries()
+    assert entries[: len(CONTROL)] == list(CONTROL)
+    assert len(set(entries)) == len(entries) == len(vocabulary)
+    assert entries[vocabulary.encode("I")[-1]].removeprefix("Ġ") == "I"

@@ -14,11 +14,12 @@ Train attention models on your own data, use them, and see where they look.
   eval RUN         scores on held-out data
   predict RUN …    translate, or go on writing
   look RUN TEXT    where the model looked for each word
+  export RUN       the model for CTranslate2 or ONNX
   serve RUN …      the page and an HTTP interface, on this machine
   demo             all of it on the built-in corpus, in minutes
   list             every recipe: what it is, its lecture, its size
   describe NAME    settings and size of a recipe or a model preset
-  bench look       what looking costs beside the fused kernel
+  bench WHAT       what training, decoding and looking cost beside other programs, in one run
 
 `saccade COMMAND --help` tells more."""
 
@@ -29,6 +30,10 @@ def _run(name: str, arguments: list[str]) -> int:
         from saccade.app.cli.train import train_command
 
         return train_command(arguments)
+    if name == "bench":
+        from saccade.app.cli.bench import bench_command
+
+        return bench_command(arguments)
     import tyro
 
     tyro.cli(
@@ -47,10 +52,10 @@ def _command(name: str) -> Callable[..., None]:
         from saccade.app.cli.predict import predict_command as command
     elif name == "look":
         from saccade.app.cli.look import look_command as command
+    elif name == "export":
+        from saccade.app.cli.export import export_command as command
     elif name == "serve":
         from saccade.app.cli.serve import serve_command as command
-    elif name == "bench":
-        from saccade.app.cli.bench import bench_command as command
     elif name == "demo":
         from saccade.app.cli.demo import demo_command as command
     elif name == "list":
@@ -60,7 +65,18 @@ def _command(name: str) -> Callable[..., None]:
     return command
 
 
-COMMANDS = ("train", "eval", "predict", "look", "serve", "demo", "list", "describe", "bench")
+COMMANDS = (
+    "train",
+    "eval",
+    "predict",
+    "look",
+    "export",
+    "serve",
+    "demo",
+    "list",
+    "describe",
+    "bench",
+)
 
 
 def main() -> None:

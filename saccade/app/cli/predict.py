@@ -7,8 +7,9 @@ from typing import Any
 
 import tyro
 
-from saccade.app.api import LanguageModel, TranslationModel, load
-from saccade.app.cli.output import counting, print_json
+from saccade.app.api import Engine, LanguageModel, TranslationModel, load
+from saccade.app.cli.output import busy, counting, print_json
+from saccade.app.export.ctranslate2 import Quantization
 from saccade.data.readers import read_texts
 from saccade.decode.engine import Decoding
 from saccade.errors import DataError
@@ -22,6 +23,8 @@ def predict_command(
     decoding: Decoding = Decoding(beam=5),  # noqa: B008
     count: int = 1,
     most_tokens: int = 100,
+    engine: Engine = "saccade",
+    engine_precision: Quantization = "float32",
     device: str = "auto",
     json: bool = False,
 ) -> None:
@@ -30,16 +33,22 @@ def predict_command(
     Text comes from the command line, from a file that is named there, or, with none or with -,
     from standard input, a sentence a line. Translations come out in the same order, one a line.
 
+    With --engine ctranslate2 that engine decodes (pip install 'saccade[export]'): the run is
+    exported into its own folder when it is first used, and again when its weights have changed.
+
     Args:
         run: folder of the run.
         text: sentences, prompts, or a file of them.
         decoding: how the next word is chosen.
         count: how many texts a language model writes for each prompt.
         most_tokens: where a language model stops at the latest.
+        engine: who decodes: saccade, or ctranslate2 for Transformer and GPT runs.
+        engine_precision: how ctranslate2 holds the weights; int8 is fastest on CPUs.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print scores as well, as JSON.
     """
-    model = load(run, device=device)
+    with busy("loading"):
+        model = load(run, device=device, engine=engine, engine_precision=engine_precision)
     if isinstance(model, LanguageModel):
         _write(model, list(_texts(text)) if text else [""], decoding, count, most_tokens, json)
     else:

@@ -1,0 +1,47 @@
+"""`saccade export runs/transformer --to ctranslate2`: a trained model for other engines."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from saccade.app.cli.output import busy, print_json, say
+from saccade.app.export.ctranslate2 import Quantization
+from saccade.app.export.make import Target, export_run
+from saccade.train.folder import RunFolder
+
+
+def export_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    to: Target,
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    quantization: Quantization = "float32",
+    json: bool = False,
+) -> None:
+    """Write a trained model in the format of another engine, in a folder that needs no Saccade.
+
+    ctranslate2 is a fast engine for Transformer and GPT models on CPUs and GPUs; `saccade predict
+    --engine ctranslate2` uses it from here. onnx writes encoder.onnx and decoder.onnx, one step of
+    decoding with its memory going in and out, for any model and any runtime of that format. The
+    folder holds the tokenizer and a README that says what goes in and what comes out.
+
+    Args:
+        run: folder of the run.
+        to: ctranslate2 or onnx.
+        out: where to; by default exports/ in the run. An export that is there is replaced.
+        quantization: how ctranslate2 stores weights; int8 takes a quarter of float32.
+        json: print what was written as JSON.
+    """
+    with busy(f"exporting to {to}"):
+        folder, written = export_run(RunFolder(Path(run)), to, out=out, quantization=quantization)
+    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    if json:
+        print_json({"folder": str(folder), "written": written, "bytes": files})
+        return
+    if not written:
+        say("already there, made of these weights")
+    print(folder)
+    for name, size in files.items():
+        say(f"{size:>14,}  {name}")

@@ -1,0 +1,92 @@
+"""An exported model as a folder: whole or not there, and it knows what it was made of."""
+
+import importlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from saccade.errors import CheckpointError, ConfigError, WriteError
+from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
+from saccade.train.folder import RunFolder
+from saccade.train.recipes import to_table
+
+CARD = "saccade.json"
+LAYOUT = 1  # raised when what an export holds changes, so that old ones are made anew
+
+
+def require(package: str) -> ModuleType:
+    """A package that only exporting needs."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ConfigError(
+            f"{package} cannot be imported ({error}); pip install 'saccade[export]'"
+        ) from error
+
+
+def default_folder(run: RunFolder, to: str, quantization: str) -> Path:
+    return run.path / "exports" / f"{to}-{quantization}"
+
+
+def describe(run: RunFolder, to: str, quantization: str) -> dict[str, Any]:
+    """What an export is made of: it is out of date as soon as any of this is another."""
+    return {
+        "to": to,
+        "quantization": quantization,
+        "layout": LAYOUT,
+        "weights": sha256(run.weights),
+        "tokenizer": sha256(run.tokenizer),
+        "run": to_table(run.load_recipe()),
+    }
+
+
+def is_fresh(folder: Path, description: dict[str, Any]) -> bool:
+    """Whether a folder holds an export of exactly this."""
+    if not (folder / CARD).is_file():
+        return False
+    try:
+        return read_json(folder / CARD) == json.loads(json.dumps(description))
+    except CheckpointError:
+        return False
+
+
+def write_export(
+    run: RunFolder, final: Path, description: dict[str, Any], fill: Callable[[Path], None]
+) -> None:
+    """Let `fill` write into a folder, add tokenizer and description, and put it in place.
+
+    A reader sees the old export or the new one. What is not an export is never overwritten.
+    """
+    if final.exists() and not (final / CARD).is_file():
+        raise ConfigError(f"{final} is there and is not an export; name another folder with --out")
+    temporary, old = (final.with_name(f".{word}-{final.name}") for word in ("tmp", "old"))
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        for leftover in (temporary, old):
+            shutil.rmtree(leftover, ignore_errors=True)
+        temporary.mkdir()
+        fill(temporary)
+        shutil.copyfile(run.tokenizer, temporary / "tokenizer.json")
+        write_synced(temporary / CARD, json.dumps(description, indent=2).encode())
+        _sync(temporary)
+        if final.exists():
+            final.rename(old)
+        temporary.rename(final)
+        sync_folder(final.parent)
+    except OSError as error:
+        raise WriteError(explain(error, final, run.weights.stat().st_size)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(folder: Path) -> None:
+    """Through to the disk, for others wrote these files."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)

@@ -71,11 +71,16 @@ def _stream(path: Path) -> io.BufferedReader:
 def lines(path: Path) -> Iterator[bytes | None]:
     """Each line without its ending; None for one over MAX_LINE bytes, which is never held whole."""
     with opened(path) as stream:
-        first = stream.readline(MAX_LINE + 2 + len(BOM)).removeprefix(BOM)
-        if not first:
-            raise DataError(f"{path} is empty: it holds no lines; fill it or take it away")
-        for line in chain([first], iter(lambda: stream.readline(MAX_LINE + 2), b"")):
-            yield _ended(line, stream)
+        yield from lines_in(stream, str(path))
+
+
+def lines_in(stream: io.BufferedReader, name: str) -> Iterator[bytes | None]:
+    """The same of bytes that come from elsewhere, such as out of an archive."""
+    first = stream.readline(MAX_LINE + 2 + len(BOM)).removeprefix(BOM)
+    if not first:
+        raise DataError(f"{name} is empty: it holds no lines; fill it or take it away")
+    for line in chain([first], iter(lambda: stream.readline(MAX_LINE + 2), b"")):
+        yield _ended(line, stream)
 
 
 def _ended(line: bytes, stream: io.BufferedReader) -> bytes | None:

@@ -23,14 +23,20 @@ _NAMED = 5  # keys shown in a reason
 
 def json_records(path: Path) -> Iterator[Record]:
     """The value on each line of a JSON Lines file."""
-    for number, raw in enumerate(lines(path), start=1):
+    return line_records(lines(path), str(path))
+
+
+def line_records(rows: Iterable[bytes | None], name: str) -> Iterator[Record]:
+    """The value on each line."""
+    for number, raw in enumerate(rows, start=1):
         try:
-            yield number, _json(filled(text_of(raw)))
+            yield number, json_value(filled(text_of(raw)))
         except BadRow as bad:
-            yield Problem(str(path), number, str(bad))
+            yield Problem(name, number, str(bad))
 
 
-def _json(text: str) -> object:
+def json_value(text: str) -> object:
+    """What a JSON text holds; all that can be wrong with one is a bad row."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -51,13 +57,13 @@ def record_pairs(
             continue
         number, value = record
         try:
-            fields = _fields(value)
+            fields = fields_of(value)
             nested = fields.get(HUGGING_FACE)
             if isinstance(nested, dict):
                 fields = cast(dict[str, Any], nested)
                 _require_named_languages(f"{path}:{number}", fields, names)
             source, target = _keys(fields, names)
-            yield filled_pair(_text(fields, source), _text(fields, target))
+            yield filled_pair(text_under(fields, source), text_under(fields, target))
         except BadRow as bad:
             yield Problem(str(path), number, str(bad))
 
@@ -70,14 +76,15 @@ def record_texts(records: Iterable[Record], path: Path, field: str) -> Iterator[
             continue
         number, value = record
         try:
-            yield filled(_text(_fields(value), field))
+            yield filled(text_under(fields_of(value), field))
         except BadRow as bad:
             yield Problem(str(path), number, str(bad))
 
 
-def _fields(value: object) -> dict[str, Any]:
+def fields_of(value: object) -> dict[str, Any]:
+    """A record as keys and values."""
     if not isinstance(value, dict):
-        raise BadRow(f"wrong type: the row is {_kind(value)}, not an object with keys")
+        raise BadRow(f"wrong type: the row is {kind_of(value)}, not an object with keys")
     return cast(dict[str, Any], value)
 
 
@@ -86,7 +93,7 @@ def _require_named_languages(where: str, fields: dict[str, Any], names: Names) -
     if len(names) == 1 and len(fields) > 1 and not set(names[0]) & set(fields):
         languages = sorted(fields)
         raise DataError(
-            f"{where} has {_shown(languages)}: say which is the source: {order_hint(languages)}"
+            f"{where} has {shown_keys(languages)}: say which is the source: {order_hint(languages)}"
         )
 
 
@@ -97,15 +104,20 @@ def _keys(fields: dict[str, Any], names: Names) -> tuple[str, str]:
     source, target = names[0]
     lacking = " and ".join(repr(name) for name in (source, target) if name not in fields)
     hint = "" if len(names) > 1 else "; name yours with --source and --target"
-    raise BadRow(f"missing key: no {lacking}; it has {_shown(fields)}{hint}")
+    raise BadRow(f"missing key: no {lacking}; it has {shown_keys(fields)}{hint}")
 
 
-def _text(fields: dict[str, Any], key: str) -> str:
+def text_under(fields: dict[str, Any], key: str) -> str:
+    """The text under a key."""
     if key not in fields:
-        raise BadRow(f"missing key: no {key!r}; it has {_shown(fields)}")
-    text = fields[key]
+        raise BadRow(f"missing key: no {key!r}; it has {shown_keys(fields)}")
+    return as_text(fields[key], key)
+
+
+def as_text(text: object, key: str) -> str:
+    """A value that must be a text which can be printed."""
     if not isinstance(text, str):
-        raise BadRow(f"wrong type: {key!r} is {_kind(text)}, not a string")
+        raise BadRow(f"wrong type: {key!r} is {kind_of(text)}, not a string")
     if "\0" in text:
         raise BadRow(f"NUL character: in {key!r}")
     try:
@@ -117,7 +129,8 @@ def _text(fields: dict[str, Any], key: str) -> str:
     return text
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """What a value is, in the words of JSON."""
     if value is None:
         return "null"
     names: dict[type, str] = {
@@ -130,7 +143,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "a number" if isinstance(value, int | float) else "no text")
 
 
-def _shown(keys: Iterable[str]) -> str:
+def shown_keys(keys: Iterable[str]) -> str:
     """Keys come from the file, so they may be long, many, or not printable."""
     every = list(keys)
     shown = [repr(key[:40]) for key in every[:_NAMED]]

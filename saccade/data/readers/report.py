@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from saccade.errors import ConfigError, DataError
 
@@ -27,6 +27,19 @@ class Problem:
         return f"{self.file}:{self.line}: {self.reason}"
 
 
+class Report(Protocol):
+    """What every kind of reading can tell of itself."""
+
+    @property
+    def files(self) -> list[str]: ...
+
+    @property
+    def skipped(self) -> dict[str, int]: ...
+
+    @property
+    def duplicates(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class PairsRead:
     """Pairs in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
@@ -39,7 +52,7 @@ class PairsRead:
 
     def summary(self) -> str:
         """One line for a report."""
-        return _summary(counted(len(self.pairs), "pair"), self)
+        return summed_up(counted(len(self.pairs), "pair"), self)
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class TextsRead:
 
     def summary(self) -> str:
         """One line for a report."""
-        return _summary(counted(len(self.texts), "text"), self)
+        return summed_up(counted(len(self.texts), "text"), self)
 
 
 Row = TypeVar("Row")
@@ -106,7 +119,8 @@ def _complaint(
     return "\n".join(told)
 
 
-def _summary(what: str, read: PairsRead | TextsRead) -> str:
+def summed_up(what: str, read: Report) -> str:
+    """One line: how much came from where, what was left out and what was kept twice."""
     told = [f"{what} from {joined_names([Path(file) for file in read.files])}"]
     if read.skipped:
         bad = counted(sum(read.skipped.values()), "bad row")

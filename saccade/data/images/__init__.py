@@ -1,0 +1,1 @@
+"""Images in: where they lie, how they are decoded, kept and varied."""

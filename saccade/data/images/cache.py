@@ -1,0 +1,212 @@
+"""Images of a data set, decoded and resized once, in one file that all processes map.
+
+The cache is a folder named by what it was made from: the files' names, sizes and times, and the
+settings. It appears at once and whole, or not at all; one process makes it while others wait.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import PIL
+import torch
+from jaxtyping import Int, UInt8
+from numpy.lib import format as npy
+from torch import Tensor
+
+from saccade.data.images.decode import ImageError, decode
+from saccade.data.images.fit import Fit, fitted
+from saccade.data.images.members import Member
+from saccade.errors import ConfigError, WriteError
+
+VERSION = 1  # of what is stored, and of how it is made
+IMAGES, INDEX = "images.npy", "index.json"
+_AHEAD = 8  # images in work for each thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheSettings:
+    """How large images are kept, and how they are made square."""
+
+    size: int = 256
+    fit: Fit = "crop"
+    threads: int = 2  # of no influence on what is stored
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ConfigError(f"size={self.size} is below 1; give the side of an image in pixels")
+        if self.threads < 1:
+            raise ConfigError(f"threads={self.threads} is below 1; one is needed to decode")
+
+
+class ImageCache:
+    """Square images by their place among the good ones; `bad` says why a number is not there.
+
+    It may be sent to other processes: they map the same file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        index: dict[str, Any] = json.loads((folder / INDEX).read_bytes())
+        self.bad: dict[int, str] = {int(number): why for number, why in index["bad"].items()}
+        self._images: np.ndarray[Any, np.dtype[np.uint8]] = np.load(folder / IMAGES, mmap_mode="r")
+        count: int = index["count"]
+        if self._images.dtype != np.uint8 or self._images.shape[:2] != (count, 3):
+            raise ValueError(f"{folder} does not hold what its index says")
+        self._good = np.setdiff1d(np.arange(count), np.fromiter(self.bad, np.int64))
+
+    def __len__(self) -> int:
+        return len(self._good)
+
+    def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
+        """A copy of these images, in this order."""
+        return torch.from_numpy(self._images[self._good[numbers.numpy()]])
+
+    def __reduce__(self) -> tuple[type["ImageCache"], tuple[Path]]:
+        return ImageCache, (self.folder,)
+
+
+def image_cache(
+    images: Iterable[Member],
+    folder: Path,
+    *,
+    settings: CacheSettings,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImageCache:
+    """The cache of these images below `folder`, made if it is not there.
+
+    `progress` is told how many are done, and of how many. An image that cannot be decoded is noted
+    in `bad` and stops nothing: `readers.images_cached` decides.
+    """
+    members = list(images)
+    if not members:
+        raise ConfigError("there are no images to cache: give at least one")
+    home = folder / f"images-{fingerprint(members, settings)[:32]}"
+    ready = _opened(home)
+    if ready is not None:
+        return ready
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(home.with_suffix(".lock")):
+            ready = _opened(home)  # another process may have made it while we waited
+            if ready is None:
+                _make(home, members, settings, progress)
+    except OSError as error:
+        need = len(members) * 3 * settings.size**2
+        raise WriteError(_why(error, folder, need)) from error
+    return ready or ImageCache(home)
+
+
+def fingerprint(images: Iterable[Member], settings: CacheSettings) -> str:
+    """What the content of a cache depends on, as a number in hexadecimal."""
+    made_by = {"version": VERSION, "pillow": PIL.__version__, **asdict(settings), "threads": 0}
+    digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
+    for image in images:
+        place = [image.name, image.size, image.stamp, image.offset]
+        digest.update(json.dumps(place).encode())
+    return digest.hexdigest()
+
+
+def _opened(home: Path) -> ImageCache | None:
+    """The cache, if it is there and whole. One that was cut short is made anew."""
+    try:
+        return ImageCache(home)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+@contextmanager
+def _alone(lock: Path) -> Generator[None]:
+    """Wait for whoever holds the lock; the kernel frees it when its holder dies."""
+    with lock.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(
+    home: Path,
+    members: list[Member],
+    settings: CacheSettings,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    temporary = home.with_suffix(".tmp")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by one that was killed
+    temporary.mkdir()
+    try:
+        with (temporary / IMAGES).open("wb") as file:
+            bad = _write_images(file, members, settings, progress)
+            _sync(file)
+        with (temporary / INDEX).open("wb") as file:
+            file.write(json.dumps({"count": len(members), "bad": bad}).encode())
+            _sync(file)
+        shutil.rmtree(home, ignore_errors=True)  # what could not be opened
+        temporary.replace(home)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_images(
+    file: BinaryIO,
+    members: list[Member],
+    settings: CacheSettings,
+    progress: Callable[[int, int], None] | None,
+) -> dict[int, str]:
+    """Written and not mapped: on a full disk a write fails, and a mapped page kills the process."""
+    shape = (len(members), 3, settings.size, settings.size)
+    npy.write_array_header_1_0(
+        file, {"shape": shape, "fortran_order": False, "descr": npy.dtype_to_descr(np.dtype("u1"))}
+    )
+    bad: dict[int, str] = {}
+    blank = np.zeros(shape[1:], np.uint8)
+    for number, image in enumerate(_decoded(members, settings)):
+        if isinstance(image, ImageError):
+            bad[number] = image.reason
+        file.write(blank.tobytes() if isinstance(image, ImageError) else image.numpy().tobytes())
+        if progress is not None:
+            progress(number + 1, len(members))
+    return bad
+
+
+def _decoded(
+    members: list[Member], settings: CacheSettings
+) -> Iterator[UInt8[Tensor, "3 H W"] | ImageError]:
+    """Each image in order. Pillow decodes without holding the interpreter, so threads suffice."""
+
+    def work(member: Member) -> UInt8[Tensor, "3 H W"] | ImageError:
+        try:
+            return fitted(decode(member, short=2 * settings.size), settings.size, settings.fit)
+        except ImageError as error:
+            return error
+
+    with ThreadPoolExecutor(settings.threads) as pool:
+        waiting: list[Future[UInt8[Tensor, "3 H W"] | ImageError]] = []
+        rest = iter(members)
+        while True:
+            room = settings.threads * _AHEAD - len(waiting)
+            waiting += [pool.submit(work, member) for member in islice(rest, room)]
+            if not waiting:
+                return
+            yield waiting.pop(0).result()
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _why(error: OSError, folder: Path, need: int) -> str:
+    try:
+        free = f", {shutil.disk_usage(folder).free:,} free"
+    except OSError:
+        free = ""
+    return f"cannot keep images in {folder}: {error.strerror} ({need:,} bytes needed{free})"

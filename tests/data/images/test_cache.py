@@ -1,0 +1,214 @@
+"""Decoded once, shared by all, whole or not there."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from images_made import in_tar, picture, rows
+from torch import Tensor
+
+from saccade.data.images import cache as module
+from saccade.data.images.cache import CacheSettings, ImageCache, fingerprint, image_cache
+from saccade.data.images.decode import decode
+from saccade.data.images.fit import fitted
+from saccade.data.images.members import Member
+from saccade.data.readers import ImagesRead, read_images
+from saccade.data.readers.images_cached import cached_images
+from saccade.errors import ConfigError, DataError, WriteError
+
+SMALL = CacheSettings(size=6)
+
+
+def members(folder: Path, count: int = 20, *, bad: tuple[int, ...] = ()) -> list[Member]:
+    folder.mkdir(exist_ok=True)
+    for number in range(count):
+        raw = b"broken" if number in bad else picture(number, side=8 + number % 3)
+        (folder / f"{number}.png").write_bytes(raw)
+    return [Member.of(folder / f"{number}.png") for number in range(count)]
+
+
+def expected(images: list[Member], settings: CacheSettings) -> Tensor:
+    return torch.stack([fitted(decode(image), settings.size, settings.fit) for image in images])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_it_holds_every_image_in_order(tmp_path: Path, threads: int) -> None:
+    images, told = members(tmp_path / "data"), list[tuple[int, int]]()
+    settings = replace(SMALL, threads=threads)
+    cache = image_cache(
+        images, tmp_path / "kept", settings=settings, progress=lambda *done: told.append(done)
+    )
+    assert torch.equal(cache[torch.arange(20)], expected(images, SMALL))
+    some = torch.tensor([7, 7, 0])
+    assert torch.equal(cache[some], expected(images, SMALL)[some])
+    assert told == [(n, 20) for n in range(1, 21)]
+    assert (len(cache), cache.bad) == (20, {})
+    cache[some][:] = 0  # a copy: the next reader is not harmed
+    assert torch.equal(cache[some], expected(images, SMALL)[some])
+
+
+def test_it_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = members(tmp_path / "data")
+    first = image_cache(images, tmp_path / "kept", settings=SMALL)
+    monkeypatch.setattr(module, "decode", lambda *_, **__: pytest.fail("decoded again"))
+    again = image_cache(images, tmp_path / "kept", settings=replace(SMALL, threads=1))
+    assert torch.equal(first[torch.arange(20)], again[torch.arange(20)])
+
+
+def test_another_file_size_or_order_is_another_cache(tmp_path: Path) -> None:
+    images = members(tmp_path)
+    base = fingerprint(images, SMALL)
+    os.utime(tmp_path / "3.png", ns=(1, 1))
+    touched = [Member.of(image.path) for image in images]
+    others = [
+        fingerprint(images[::-1], SMALL),
+        fingerprint(images[:-1], SMALL),
+        fingerprint(touched, SMALL),
+        fingerprint([replace(images[0], size=1), *images[1:]], SMALL),
+        fingerprint([replace(images[0], offset=1), *images[1:]], SMALL),
+        fingerprint(images, replace(SMALL, size=7)),
+        fingerprint(images, replace(SMALL, fit="pad")),
+    ]
+    assert len({base, *others}) == 8
+    assert fingerprint(images, replace(SMALL, threads=9)) == base
+
+
+def read(folder: Path, count: int, *, bad: tuple[int, ...], skip_bad: int) -> ImagesRead:
+    members(folder, count, bad=bad)
+    said = [{"file_name": f"{n}.png", "text": f"t{n}"} for n in range(count)]
+    (folder / "train.jsonl").write_bytes(rows(*said, {"file_name": "none.png", "text": "x"}))
+    return read_images(folder, "train", skip_bad=skip_bad)
+
+
+def test_a_broken_image_is_a_bad_row(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    before = read(data, 6, bad=(0, 4), skip_bad=3)
+    kept, cache = cached_images(before, tmp_path / "kept", settings=SMALL, skip_bad=3)
+    assert [row.captions for row in kept.rows] == [("t1",), ("t2",), ("t3",), ("t5",)]
+    good = [row.image for row in kept.rows]
+    assert torch.equal(cache[torch.arange(4)], expected(good, SMALL))
+    assert kept.skipped == {"missing image": 1, "no image": 2}
+    assert kept.summary().endswith("3 bad rows skipped (2 no image, 1 missing image)")
+    assert [(problem.line, problem.file) for problem in kept.problems] == [
+        (line, str(data / "train.jsonl")) for line in (7, 1, 5)
+    ]
+    with pytest.raises(DataError) as caught:
+        cached_images(before, tmp_path / "kept", settings=SMALL, skip_bad=2)
+    assert "3 bad rows (2 no image, 1 missing image)" in str(caught.value)
+    assert f"{data}/train.jsonl:5: no image: it does not begin like" in str(caught.value)
+
+
+def total(cache: ImageCache) -> int:
+    return int(cache[torch.arange(len(cache))].long().sum())
+
+
+@pytest.mark.slow
+def test_it_may_be_sent_to_other_processes(tmp_path: Path) -> None:
+    images = members(tmp_path / "data", bad=(2,))
+    cache = image_cache(images, tmp_path / "kept", settings=SMALL)
+    assert len(pickle.dumps(cache)) < 1_000  # the place, not the images
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(total, [cache]) == [total(cache)]
+
+
+def test_images_of_an_archive_are_cached_too(tmp_path: Path) -> None:
+    files = {f"{n}.png": picture(n) for n in range(3)}
+    said = rows(*({"file_name": name, "text": "x"} for name in files))
+    found = read_images(in_tar(tmp_path / "x.tar", {**files, "train.jsonl": said}), "train")
+    _, cache = cached_images(found, tmp_path / "kept", settings=CacheSettings(size=8))
+    assert torch.equal(cache[torch.arange(3)], torch.stack([decode(r) for r in files.values()]))
+
+
+@pytest.mark.parametrize("harm", ["cut", "empty", "index", "count", "pickle"])
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, harm: str) -> None:
+    images = members(tmp_path / "data")
+    home = image_cache(images, tmp_path / "kept", settings=SMALL).folder
+    file = home / ("images.npy" if harm in ("cut", "empty", "pickle") else "index.json")
+    raw = file.read_bytes()
+    new = {"cut": raw[:-1], "empty": b"", "index": b"{", "count": b'{"count": 3, "bad": {}}'}
+    if harm == "pickle":
+        np.save(file, np.array([{}], dtype=object), allow_pickle=True)
+    else:
+        file.write_bytes(new[harm])
+    again = image_cache(images, tmp_path / "kept", settings=SMALL)
+    assert torch.equal(again[torch.arange(20)], expected(images, SMALL))
+
+
+def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    images = members(tmp_path / "data")
+
+    def full(done: int, _: int) -> None:
+        if done == 10:
+            raise OSError(28, "No space left on device")
+
+    told = (
+        r"cannot keep images in .*kept: No space left on device \(2,160 bytes needed, [\d,]+ free"
+    )
+    with pytest.raises(WriteError, match=told):
+        image_cache(images, tmp_path / "kept", settings=SMALL, progress=full)
+    assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".lock"]
+    image_cache(images, tmp_path / "kept", settings=SMALL)
+
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+from saccade.data.images.cache import CacheSettings, image_cache
+from saccade.data.images.members import Member
+images = [Member.of(Path(sys.argv[1]) / f"{n}.png") for n in range(20)]
+def progress(done, of):
+    print(done, flush=True)
+    time.sleep(float(sys.argv[3]))
+cache = image_cache(images, Path(sys.argv[2]), settings=CacheSettings(size=6), progress=progress)
+print("ready", len(cache), flush=True)
+"""
+
+
+def builder(data: Path, kept: Path, pause: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", BUILDER, str(data), str(kept), str(pause)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_a_killed_builder_leaves_no_cache_and_no_lock(tmp_path: Path) -> None:
+    data, kept = tmp_path / "data", tmp_path / "kept"
+    images = members(data)
+    with builder(data, kept, 0.2) as process:
+        assert process.stdout is not None
+        while process.stdout.readline().strip() != "5":
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+    assert len(list(kept.glob("*.tmp"))) == 1
+    began = time.monotonic()
+    cache = image_cache(images, kept, settings=SMALL)
+    assert time.monotonic() - began < 10
+    assert torch.equal(cache[torch.arange(20)], expected(images, SMALL))
+    assert not list(kept.glob("*.tmp"))
+
+
+@pytest.mark.slow
+def test_of_two_builders_one_waits(tmp_path: Path) -> None:
+    data, kept = tmp_path / "data", tmp_path / "kept"
+    members(data)
+    with builder(data, kept, 0.2) as one, builder(data, kept, 0.2) as two:
+        told = [process.communicate(timeout=60)[0].split("\n") for process in (one, two)]
+    assert sorted(len(lines) for lines in told) == [2, 22]  # one was told of 20 images
+    assert all(lines[-2] == "ready 20" for lines in told)
+
+
+def test_settings_that_cannot_work_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="size=0 is below 1"):
+        CacheSettings(size=0)
+    with pytest.raises(ConfigError, match="threads=0 is below 1"):
+        CacheSettings(threads=0)
+    with pytest.raises(ConfigError, match="there are no images to cache"):
+        image_cache([], tmp_path, settings=SMALL)

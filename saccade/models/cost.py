@@ -1,0 +1,19 @@
+"""What reading a picture costs, counted from the products that are really done."""
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from saccade.models.image_encoder import ImageEncoderConfig
+
+
+def multiply_adds(config: ImageEncoderConfig, height: int, width: int) -> int:
+    """Multiply-adds of one picture: of convolutions, matrix products and attention.
+
+    Papers call these FLOPs. No weight is allocated, and nothing is computed. There is no fused
+    attention where nothing is computed, so that its two products are counted like any others.
+    """
+    with torch.device("meta"), torch.no_grad():
+        model = config.build().eval()
+        with FlopCounterMode(display=False) as counter:
+            model(torch.empty(1, 3, height, width))
+    return counter.get_total_flops() // 2

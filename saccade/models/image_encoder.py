@@ -1,0 +1,83 @@
+"""What every reader of pictures offers: a grid of vectors at any stage, and to stay as it is.
+
+A picture comes standardised, as its weights were trained: `(pixels - mean) / deviation`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageEncoderConfig(ABC):
+    """Sizes of an image encoder; with no `classes` it ends before the class scores."""
+
+    classes: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.classes < 0:
+            raise ConfigError(f"classes={self.classes} must be 0 (none) or more")
+
+    @abstractmethod
+    def build(self) -> "ImageEncoder":
+        """Fresh weights, from torch's global random state."""
+
+
+class ImageEncoder(nn.Module, ABC):
+    """Picture → stage 1 → … → last stage → one vector → class scores.
+
+    Called, it gives class scores, or the one vector where it was built with no classes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frozen: tuple[nn.Module, ...] = ()
+
+    @property
+    @abstractmethod
+    def stages(self) -> int:
+        """How many there are; they count from 1."""
+
+    @abstractmethod
+    def channels(self, stage: int | None = None) -> int:
+        """How wide the vectors of a stage are, the last by default."""
+
+    @abstractmethod
+    def grid(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> Float[Tensor, "B C h w"]:
+        """A vector for each cell of a grid that lies over the picture, after a stage."""
+
+    @abstractmethod
+    def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
+        """The whole picture as the one vector that class scores are read from."""
+
+    def freeze(self, *parts: nn.Module) -> None:
+        """Keep some parts (all by default) as they are, whoever trains what they are part of.
+
+        Their weights get no gradient, and their BatchNorm goes on with the statistics it has.
+        """
+        self._frozen = (*self._frozen, *(parts or (self,)))
+        for part in self._frozen:
+            part.requires_grad_(False)
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Any:
+        super().train(mode)
+        for part in self._frozen:
+            for module in part.modules():
+                module.training = False
+        return self
+
+    def checked(self, stage: int | None) -> int:
+        """A stage that there is; none stands for the last."""
+        if stage is not None and not 1 <= stage <= self.stages:
+            raise ConfigError(
+                f"stage={stage} is not there; {type(self).__name__} has 1 to {self.stages}"
+            )
+        return self.stages if stage is None else stage

@@ -1,0 +1,172 @@
+"""Vision Transformer: cut the picture into patches and read patches as words.
+
+Dosovitskiy et al. 2021, arXiv:2010.11929. Departs from the paper in having no layer between the
+class token and the class scores, as its authors do when they fine-tune.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention.axes import Axis
+from saccade.attention.kernels.linear import Linear
+from saccade.blocks.dropout import Dropout
+from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.patches import Patches, resized
+from saccade.config import check_fraction, check_positive
+from saccade.errors import ConfigError
+from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class VitConfig(ImageEncoderConfig):
+    """Sizes of a Vision Transformer. `image` is the side of the pictures it learns positions for.
+
+    `epsilon` is that of the norms; weights trained by others may want another.
+    """
+
+    image: int = 224
+    patch: int = 16
+    width: int = 192
+    depth: int = 12
+    heads: int = 3
+    dropout: float = 0.0
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "image", "patch", "width", "depth", "heads")
+        check_fraction(self, "dropout")
+        if self.image % self.patch:
+            raise ConfigError(f"patch={self.patch} does not tile image={self.image}")
+        if self.width % self.heads:
+            raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
+
+    @property
+    def side(self) -> int:
+        """How many patches lie along a side of the picture."""
+        return self.image // self.patch
+
+    def build(self) -> "Vit":
+        return Vit(self)
+
+
+class Vit(ImageEncoder):
+    """Patches + positions → encoder → the class token → class scores.
+
+        x = [class; patches] + P        y = norm(blocks(x))        scores = W y_class + b
+
+    Pictures of any size that patches tile are read, with positions in between the learnt ones.
+    Stage s is what is known after block s; after the last it is normalised.
+    """
+
+    def __init__(self, config: VitConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.patches = Patches(config.width, side=config.patch)
+        self.class_token = nn.Parameter(0.02 * torch.randn(config.width))
+        self.positions = nn.Parameter(0.02 * torch.randn(1 + config.side**2, config.width))
+        self.dropout = Dropout(config.dropout)
+        self.encoder = nn.ModuleList(
+            EncoderLayer(
+                config.width,
+                heads=config.heads,
+                hidden=4 * config.width,
+                dropout=config.dropout,
+                residual="pre",
+                epsilon=config.epsilon,
+                activation=F.gelu,
+                axis=_axis(config.side, config.side),
+            )
+            for _ in range(config.depth)
+        )
+        self.norm = nn.LayerNorm(config.width, config.epsilon)
+        self.head = Linear(config.width, config.classes) if config.classes else nn.Identity()
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """N(0, 0.02) for what maps vectors to vectors; pixels keep their variance."""
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif name == "patches.project.weight":
+                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+            elif parameter.dim() == 2:
+                nn.init.normal_(parameter, std=0.02)
+
+    @property
+    def stages(self) -> int:
+        return self.config.depth
+
+    def channels(self, stage: int | None = None) -> int:
+        self.checked(stage)
+        return self.config.width
+
+    def tokens(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """What is known at the class token and, after it, at each patch in reading order."""
+        stage, shape = self.checked(stage), self.patches.shape(image)
+        places = self._positions(shape)
+        x = self.patches(image) + places[1:]
+        first = (self.class_token + places[0]).expand(len(x), 1, -1)
+        x = self.dropout(torch.cat([first, x], dim=1))  # (B, 1 + P, D)
+        for layer in self.encoder[:stage]:
+            assert isinstance(layer, EncoderLayer)
+            site = layer.self_attention
+            if site.watcher is not None:
+                site.rows = site.columns = _axis(*shape)
+            x = layer(x)
+        return self.norm(x) if stage == self.stages else x
+
+    def grid(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> Float[Tensor, "B C h w"]:
+        """What is known at each patch: h = H / patch, C the model's width at every stage."""
+        patches = self.tokens(image, stage)[:, 1:]
+        return patches.mT.unflatten(2, self.patches.shape(image))
+
+    def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
+        return self.tokens(image)[:, 0]
+
+    def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
+        return self.head(self.pooled(image))
+
+    def _positions(self, shape: tuple[int, int]) -> Float[Tensor, "T D"]:
+        side = self.config.side
+        if shape == (side, side):
+            return self.positions
+        cells = resized(self.positions[1:], (side, side), shape)
+        return torch.cat([self.positions[:1], cells])
+
+
+def _axis(height: int, width: int) -> Axis:
+    return Axis("image", "grid", height, width, special=1)
+
+
+def _small(patch: int) -> VitConfig:
+    return VitConfig(width=384, heads=6, patch=patch)
+
+
+def _base(patch: int) -> VitConfig:
+    return VitConfig(width=768, heads=12, patch=patch)
+
+
+def _large(patch: int) -> VitConfig:
+    return VitConfig(width=1024, depth=24, heads=16, patch=patch)
+
+
+PRESETS: dict[str, VitConfig] = {
+    "vit-nano": VitConfig(image=64, patch=8, width=96, depth=2),
+    "vit-mini": VitConfig(image=64, patch=8, depth=6),
+    "vit-ti-16": VitConfig(),
+    "vit-s-16": _small(16),
+    "vit-s-32": _small(32),
+    "vit-b-16": _base(16),
+    "vit-b-32": _base(32),
+    "vit-l-16": _large(16),
+    "vit-l-32": _large(32),
+}

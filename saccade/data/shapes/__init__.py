@@ -1,0 +1,72 @@
+"""Shapes: rendered scenes of coloured objects, with all that is true of them.
+
+A scene is a function of (seed, split, index); its picture, masks, captions and questions are
+functions of the scene. Nothing is stored or downloaded, so there are as many as one likes.
+"""
+
+from saccade.data.shapes.asking import ANSWERS, Question, questions
+from saccade.data.shapes.bias import outcome, swapped
+from saccade.data.shapes.claims import (
+    Claim,
+    Content,
+    Mention,
+    complete,
+    content,
+    true_of,
+)
+from saccade.data.shapes.compose import is_held_out, scene
+from saccade.data.shapes.pictures import boxes, hidden, mask, masks, render, visible_boxes
+from saccade.data.shapes.reading import is_right, parse
+from saccade.data.shapes.scenes import (
+    COLOURS,
+    CONTEXTS,
+    GROUPS,
+    KINDS,
+    NEUTRAL,
+    RELATIONS,
+    SIZES,
+    Box,
+    Scene,
+    Thing,
+    relation,
+)
+from saccade.data.shapes.settings import SPLITS, ShapesSettings
+from saccade.data.shapes.writing import captions
+
+__all__ = [
+    "ANSWERS",
+    "COLOURS",
+    "CONTEXTS",
+    "GROUPS",
+    "KINDS",
+    "NEUTRAL",
+    "RELATIONS",
+    "SIZES",
+    "SPLITS",
+    "Box",
+    "Claim",
+    "Content",
+    "Mention",
+    "Question",
+    "Scene",
+    "ShapesSettings",
+    "Thing",
+    "boxes",
+    "captions",
+    "complete",
+    "content",
+    "hidden",
+    "is_held_out",
+    "is_right",
+    "mask",
+    "masks",
+    "outcome",
+    "parse",
+    "questions",
+    "relation",
+    "render",
+    "scene",
+    "swapped",
+    "true_of",
+    "visible_boxes",
+]

@@ -1,0 +1,73 @@
+"""Which scenes: the splits, their plans, and the settings that shape them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from saccade.errors import ConfigError
+
+_FEWEST, _MOST = 1, 5
+_SMALLEST_PICTURE = 32
+
+
+class Plan(NamedTuple):
+    """What a split asks of its scenes: a share of all arrangements, and a kind of scene."""
+
+    share: str  # train, valid or test
+    held_out: bool = False
+    many: bool = False
+    figures: bool = False
+    balanced: bool = False
+
+
+PLANS = {
+    "train": Plan("train"),
+    "valid": Plan("valid"),
+    "test": Plan("test"),
+    "compositional": Plan("test", held_out=True),
+    "many-train": Plan("train", many=True),
+    "many-valid": Plan("valid", many=True),
+    "many": Plan("test", many=True),
+    "biased-train": Plan("train", figures=True),
+    "biased-valid": Plan("valid", figures=True),
+    "biased-test": Plan("test", figures=True),
+    "balanced-test": Plan("test", figures=True, balanced=True),
+}
+SPLITS = tuple(PLANS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapesSettings:
+    """A seed, the side of the pictures, how many objects, how strong the bias is.
+
+    `fewest` and `most` bound the plain splits; scenes of the `many` splits have four or five.
+    `bias` is the share of figures that their context predicts in the biased splits.
+    """
+
+    seed: int = 0
+    size: int = 64
+    fewest: int = _FEWEST
+    most: int = _MOST
+    bias: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ConfigError(f"seed={self.seed} is negative; use 0 or more")
+        if self.size < _SMALLEST_PICTURE:
+            raise ConfigError(
+                f"size={self.size} is too small to see anything; use {_SMALLEST_PICTURE} or more"
+            )
+        if self.fewest < _FEWEST or self.most > _MOST:
+            raise ConfigError(
+                f"fewest={self.fewest} and most={self.most} leave the range {_FEWEST} to {_MOST}"
+            )
+        if self.fewest > self.most:
+            raise ConfigError(f"fewest={self.fewest} exceeds most={self.most}; swap or widen them")
+        if not 0 <= self.bias <= 1:
+            raise ConfigError(f"bias={self.bias} is no share; give a number from 0 to 1")
+
+
+def plan(split: str) -> Plan:
+    """Look a split up by name."""
+    if split not in PLANS:
+        raise ConfigError(f"no split {split!r}; try one of: {', '.join(SPLITS)}")
+    return PLANS[split]

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.blocks.int8 import Int8
+from saccade.blocks.int8 import MOST_ROWS, Int8, filled_up
 
 Precision = Literal["float32", "bfloat16", "int8"]
 Affine = Callable[[Float[Tensor, "R D"]], Float[Tensor, "R out"]]
@@ -73,8 +73,10 @@ class Packed:
         self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous(), None)
 
     def __call__(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R out"]:
-        if len(x) == 1:  # a row alone only reads the weights, in whatever order
+        # A row alone only reads the weights, in whatever order; for very many it does not matter.
+        if len(x) == 1 or len(x) > MOST_ROWS:
             y = F.linear(x, self.weight, self.bias)
             return y.relu_() if self.relu else y
-        bend = "relu" if self.relu else "none"
-        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, bend, [], "")
+        bend, rows = "relu" if self.relu else "none", len(x)
+        x = filled_up(x)
+        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, bend, [], "")[:rows]

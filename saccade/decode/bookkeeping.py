@@ -12,11 +12,11 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.blocks.slots import Slots
 from saccade.data.vocabulary import END
 from saccade.decode.book import UNFINISHED, Book
 from saccade.decode.greedy import Lines
 from saccade.decode.top import Top
-from saccade.models.slots import Slots
 
 NEVER = tl.constexpr(-3.0e38)  # less probable than anything, but not yet taken
 UNFINISHED_RANK = tl.constexpr(UNFINISHED)

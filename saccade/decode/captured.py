@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.blocks.slots import Room, Slots
 from saccade.decode.beam import Beam, hypotheses_of
 from saccade.decode.book import Book
 from saccade.decode.greedy import Lines, best, chosen, hypotheses
 from saccade.decode.protocol import Hypothesis
 from saccade.decode.top import best_of, top
-from saccade.models.slots import Room, Slots
 
 BETWEEN_LOOKS = 8  # steps
 MOST_BEAMS = 8  # whose bookkeeping is one kernel

@@ -1,7 +1,7 @@
 """How to decode, in one place: greedy, beam or sampling, from the same few settings."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Int
@@ -12,11 +12,11 @@ from saccade.decode.beam import Beam, search
 from saccade.decode.captured import Captured
 from saccade.decode.greedy import best, extend
 from saccade.decode.protocol import Decodable, Hypothesis, OnStep, S
-from saccade.decode.ready import AnyPrecision
 from saccade.decode.sample import Sampler
 from saccade.errors import ConfigError
 
 LARGEST_BEAM = 1000
+AnyPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 
 
 @dataclass(frozen=True, kw_only=True)

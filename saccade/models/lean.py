@@ -18,8 +18,8 @@ from saccade.blocks.affine import Precision, scores
 from saccade.blocks.decoder import LayerMemory
 from saccade.blocks.kernels import runs_kernels
 from saccade.blocks.lean import LeanStack, can_be_lean, embed, joined
+from saccade.blocks.slots import Room, Slots
 from saccade.models.gpt import Gpt, GptState
-from saccade.models.slots import Room, Slots
 from saccade.models.transformer import Transformer, TransformerState
 
 

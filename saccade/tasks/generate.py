@@ -10,9 +10,9 @@ from saccade.data.batches import pad
 from saccade.data.vocabulary import END, START, Vocabulary
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
-from saccade.decode.ready import Ready
 from saccade.errors import DataError
 from saccade.tasks.language import LanguageSettings
+from saccade.tasks.ready import Ready
 
 
 @dataclass(frozen=True)

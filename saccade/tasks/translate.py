@@ -18,9 +18,9 @@ from saccade.data.vocabulary import PAD, START, Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Candidate, Hypothesis, OnStep
-from saccade.decode.ready import Ready
 from saccade.errors import DataError
 from saccade.metrics.alignment import merge_pieces
+from saccade.tasks.ready import Ready
 from saccade.tasks.translation import collate, encode_source
 
 BATCH_TOKENS = 4096  # of source, times the beam

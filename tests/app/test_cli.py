@@ -88,6 +88,7 @@ def test_a_recipe_as_toml_can_be_trained(
     assert Path("runs/mine/model.safetensors").is_file()
 
 
+@pytest.mark.slow
 def test_eval_prints_scores_and_the_signature(
     translator: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:

@@ -168,6 +168,7 @@ def check_zoom(view: View) -> None:
             torch.testing.assert_close(part, whole[queries // 3 :, keys // 2 :])
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(view=views(longest=16, scales=(0.5, 1.0)))
 def test_a_zoom_shows_the_exact_weights_of_any_tile(view: View) -> None:

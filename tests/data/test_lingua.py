@@ -80,6 +80,7 @@ def test_another_seed_gives_other_sentences() -> None:
     assert pairs("train", 20) != pairs("train", 20, LinguaSettings(seed=1))
 
 
+@pytest.mark.slow
 def test_no_sentence_is_in_two_splits() -> None:
     other = pairs("train", 3000, LinguaSettings(seed=5, longest=5))
     seen = Counter(
@@ -125,6 +126,7 @@ def test_most_compositional_sentences_show_it_side_by_side() -> None:
     assert sum(shown) > 0.6 * len(shown)
 
 
+@pytest.mark.slow
 def test_every_adjective_noun_and_verb_is_plentiful_in_training() -> None:
     counts = Counter(w for p in sample("train", 30_000) for w in words(p.source))
     for noun in NOUNS:
@@ -135,6 +137,7 @@ def test_every_adjective_noun_and_verb_is_plentiful_in_training() -> None:
         assert sum(counts[form] for form in set(verb.english)) > 50, verb.name
 
 
+@pytest.mark.slow
 def test_a_source_has_one_target_even_in_lower_case() -> None:
     target_of: dict[str, str] = {}
     short = pairs("train", 5000, LinguaSettings(longest=5))

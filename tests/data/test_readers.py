@@ -251,6 +251,7 @@ def test_a_line_that_unpacks_to_a_hundred_megabytes_is_never_held(tmp_path: Path
     assert peak < 10_000_000
 
 
+@pytest.mark.slow
 def test_a_million_lines_are_read_in_seconds(write: Write) -> None:
     folder = write(train_en=b"a\n" * 1_000_000, train_de=b"b\n" * 1_000_000)
     start = time.perf_counter()

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 
+from saccade.blocks.slots import Room, Slots
 from saccade.data.vocabulary import END, START
 from saccade.decode.beam import Beam, search
 from saccade.decode.book import Book
@@ -23,7 +24,6 @@ from saccade.decode.captured import Captured, Step, room_for
 from saccade.decode.greedy import Lines, extend
 from saccade.decode.top import best_of, top
 from saccade.models.lean import lean
-from saccade.models.slots import Room, Slots
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TARGET, TRANSLATORS, build
 
 ROOT = Path(__file__).parents[2]

@@ -44,6 +44,7 @@ def test_looking_does_not_change_the_text(beam: int) -> None:
     assert said(tool, how, TEXTS) == said(tool, how, TEXTS, look=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_what_a_text_becomes_does_not_depend_on_its_batch(beam: int, precision: str) -> None:

@@ -44,6 +44,7 @@ def names(race: dict[str, Any]) -> list[str]:
     return [row["name"] for row in race["rows"]]
 
 
+@pytest.mark.slow
 def test_training_is_measured_beside_peers_whose_losses_are_ours(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -83,6 +84,7 @@ def test_decoding_is_measured_beside_engines_that_write_the_same(
     assert [names(race) for race in races if race not in floats] == [["saccade-int8"]] * 4
 
 
+@pytest.mark.slow
 def test_the_rnn_is_measured_beside_a_loop_that_does_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -119,6 +121,7 @@ def test_growth_has_a_table_for_each_work_and_size() -> None:
     assert before.milliseconds * (5 / 3) ** after.power == pytest.approx(after.milliseconds)
 
 
+@pytest.mark.slow
 def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     bench_command(["rnn", "--contexts", "readout", "--steps", "4", *TINY])
     captured = capsys.readouterr()

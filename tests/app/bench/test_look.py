@@ -21,6 +21,7 @@ def test_a_row_per_length_with_ratios_to_the_fused_kernel() -> None:
         assert row.bundle_mib is None  # the CPU does not count
 
 
+@pytest.mark.slow
 def test_errors_are_within_twice_those_of_the_dense_computation() -> None:
     found = errors(TINY)
     assert {one.statistic for one in found} >= {"entropy", "received", "mean_map", "top_weights"}
@@ -28,6 +29,7 @@ def test_errors_are_within_twice_those_of_the_dense_computation() -> None:
         assert one.error <= 2 * one.dense_error + 1e-6
 
 
+@pytest.mark.slow
 def test_the_figures_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     look_bench(bench=TINY, json=True)
     figures = json.loads(capsys.readouterr().out)

@@ -19,6 +19,8 @@ from saccade.tasks.language import LanguageSettings
 from saccade.tasks.translate import Translated, Translator
 from tests.models import zoo
 
+pytestmark = pytest.mark.slow
+
 WORDS = Vocabulary.train(["un deux trois quatre cinq six sept"], level="words", size=11)
 TEXTS = ["un deux trois quatre", "six", "cinq un", "sept six deux trois quatre cinq un", "deux six"]
 TRANSFORMERS = [n for n, c in zoo.TRANSLATORS.items() if isinstance(c, TransformerConfig)]

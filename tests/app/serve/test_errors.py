@@ -55,6 +55,7 @@ def test_every_error_has_one_shape(server: LocalServer, name: str) -> None:
     assert f'status="{status}"' in server.get("/metrics").text
 
 
+@pytest.mark.slow
 def test_a_full_queue_and_a_deadline_have_it_too(server: LocalServer) -> None:
     with faulty(server, "translator") as faults, ThreadPoolExecutor() as pool:
         faults.gate.clear()

@@ -58,6 +58,7 @@ def check(view: View, keep: Keep, size: int) -> None:
 block_bytes = st.sampled_from([1, 400, 3000, 1 << 22])
 
 
+@pytest.mark.slow
 @settings(max_examples=160)
 @given(view=views(), keep=keeps, size=block_bytes)
 def test_finds_what_the_definitions_say_whatever_the_view(
@@ -66,6 +67,7 @@ def test_finds_what_the_definitions_say_whatever_the_view(
     check(view, keep, size)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(view=views(), keep=keeps, size=block_bytes, blind=st.sampled_from(BLIND_SIGNS))
 def test_takes_a_kernels_log_sum_exp_whatever_that_says_of_blind_queries(

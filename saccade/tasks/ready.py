@@ -3,16 +3,15 @@
 Made when first needed and kept, for as long as the weights stay as they are.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 from torch import nn
 
 from saccade.blocks.affine import Precision
 from saccade.decode.captured import Captured
+from saccade.decode.engine import AnyPrecision
 from saccade.errors import ConfigError
 from saccade.models.lean import LeanGpt, LeanTransformer, lean
-
-AnyPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 
 
 class Ready:

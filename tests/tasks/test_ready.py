@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.decode.ready import Ready
 from saccade.errors import ConfigError
 from saccade.models.lean import LeanTransformer
+from saccade.tasks.ready import Ready
 from tests.models.zoo import TRANSLATORS, build
 
 

@@ -69,7 +69,7 @@ class Task(Protocol[B]):
 
     @property
     def padding(self) -> float:
-        """The share of padding among the positions that training computes."""
+        """The share of padding among the positions of a batch, for a model that pads."""
         ...
 
     def fingerprint(self) -> str:

@@ -108,12 +108,18 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
     watch(Note(f"{size:,} parameters, {len(task.vocabulary):,} tokens in the vocabulary"))
     watch(
         Note(
-            f"{task.batches_per_epoch:,} batches to an epoch, padding {task.padding:.1%}, "
+            f"{task.batches_per_epoch:,} batches to an epoch, padding {_padding(trainer):.1%}, "
             f"device {world.device}"
         )
     )
     _resume(trainer, run, watch)
     return trainer, recipe
+
+
+def _padding(trainer: Trainer) -> float:
+    """The share of padding among the positions computed: none where sentences lie end to end."""
+    packed = getattr(trainer.model, "packs", False) and trainer.settings.batches == "similar"
+    return 0.0 if packed else trainer.task.padding
 
 
 def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> None:

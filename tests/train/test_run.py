@@ -55,7 +55,6 @@ def run(halted: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(halted, tmp_path / "run"))
 
 
-@pytest.mark.slow
 def test_a_run_broken_off_goes_on_as_if_it_had_not_been(run: Path, alone: Path, data: Path) -> None:
     _, notes = train_noting(small_recipe(data, steps=STEPS), run)
     assert "going on from step 15 of 24" in notes
@@ -356,7 +355,6 @@ def test_the_51st_that_is_skipped_stops(
 # Ending early
 
 
-@pytest.mark.slow
 def test_patience_ends_a_run_that_does_not_get_better(data: Path, tmp_path: Path) -> None:
     events: list[object] = []
     outcome = train(small_recipe(data, patience=2), tmp_path / "run", events.append)

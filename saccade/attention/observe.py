@@ -1,15 +1,13 @@
 """One meaning, several ways to compute it: what a look is, by whatever serves best here."""
 
 from dataclasses import replace
-from functools import cache
-from importlib.util import find_spec
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from saccade.attention.glance import Glance, Keep, half
-from saccade.attention.kernels import blocks, dense
+from saccade.attention.kernels import HAS_TRITON, blocks, dense
 from saccade.attention.view import View
 
 MOST_TOP = 16  # keys that the Triton kernel can sort beside its work
@@ -41,12 +39,7 @@ def _suits_triton(view: View, keep: Keep) -> bool:
     """Whether the kernel is there and made for this: not for doubles, nor for many top keys."""
     if not view.q.is_cuda or view.q.dtype == torch.float64 or keep.top > MOST_TOP:
         return False
-    return _triton_is_there()
-
-
-@cache
-def _triton_is_there() -> bool:
-    return find_spec("triton") is not None
+    return HAS_TRITON
 
 
 def _directly(view: View, keep: Keep) -> Glance:

@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from saccade.attention.kernels import HAS_TRITON
 from saccade.attention.kernels.additive import score, score_gradient
 from saccade.blocks.gates import GATES, Gates, Gradients, Kept
-from saccade.blocks.kernels import HAS_TRITON
 
 MOST_PLACES = 512  # of the memory, that a kernel holds at once
 

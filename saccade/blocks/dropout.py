@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.blocks.kernels import relu_dropped, runs_kernels
+from saccade.blocks.kernels import runs_kernels
 from saccade.errors import ConfigError
 
 CHANCES = 1 << 16  # of an element: what 16 random bits can tell apart
@@ -45,6 +45,8 @@ class Dropout(nn.Module):
         y = dropout(max(x, 0))
         """
         if runs_kernels(x):
+            from saccade.blocks.kernels.activation import relu_dropped
+
             return relu_dropped(x, rate=self.now)
         if self.now and draws_cheaply(x):
             return ReluDropout.apply(x, self.rate)

@@ -9,7 +9,6 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.blocks import kernels
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.kernels import runs_kernels
 
@@ -51,7 +50,9 @@ class PostNorm(nn.Module):
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
         change = sublayer(x)
         if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
-            return kernels.add_norm(x, change, *_of(self.norm), rate=self.dropout.now)
+            from saccade.blocks.kernels.residual import add_norm
+
+            return add_norm(x, change, *_of(self.norm), rate=self.dropout.now)
         return self.norm(x + self.dropout(change))
 
 
@@ -70,8 +71,10 @@ class PreNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
         if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
-            normed, x = kernels.norm_beside(x, *_of(self.norm))
-            return kernels.add_dropped(x, sublayer(normed), rate=self.dropout.now)
+            from saccade.blocks.kernels.residual import add_dropped, norm_beside
+
+            normed, x = norm_beside(x, *_of(self.norm))
+            return add_dropped(x, sublayer(normed), rate=self.dropout.now)
         return x + self.dropout(sublayer(self.norm(x)))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.blocks.kernels import HAS_TRITON
+from saccade.attention.kernels import HAS_TRITON
 
 LARGEST_VOCABULARY = 1 << 16  # that one program of the kernel holds at once
 MOST = 32  # words that it finds, one after another

@@ -73,4 +73,4 @@ class TrainSettings:
 
 
 # What may change between two starts of the same run without changing a single number of it.
-HARMLESS = {"log_every", "keep", "save_every", "tensorboard", "device"}
+HARMLESS = {"log_every", "keep", "save_every", "tensorboard", "device", "capture"}

@@ -226,7 +226,7 @@ def test_another_kind_of_model_is_refused(run: Path, data: Path) -> None:
 def test_harmless_settings_may_change_and_change_no_number(
     run: Path, alone: Path, data: Path
 ) -> None:
-    recipe = small_recipe(data, steps=STEPS, keep=1, save_every=0, log_every=1)
+    recipe = small_recipe(data, steps=STEPS, keep=1, save_every=0, log_every=1, capture=False)
     _, notes = train_noting(recipe, run)
     assert len(list((run / "checkpoints").iterdir())) == 1
     assert not [note for note in notes if "was" in note]

@@ -1,17 +1,15 @@
 """Attention within sequences that lie end to end: which kernel serves."""
 
-from importlib.util import find_spec
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from saccade.attention.kernels import HAS_TRITON
 from saccade.attention.kernels.ragged import ragged_attention
 from saccade.attention.segments import Segments
 
 SHORT = 128  # positions of a sequence whose scores fit into registers
 HALVES = (torch.bfloat16, torch.float16)
-HAS_TRITON = find_spec("triton") is not None
 
 
 def packed_attention(

@@ -15,6 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from saccade.data.rows import few
+
 
 @triton.jit
 def _load(pointer, start, size, stride, head, width, ROWS: tl.constexpr, WIDTH: tl.constexpr):
@@ -89,14 +91,10 @@ def _backward(
     _store(dk_at, dk, k_start, keys, dk_stride, head, width, S, WIDTH)
 
 
-def _tile(longest: int) -> int:
-    return max(16, 1 << (longest - 1).bit_length())
-
-
 def _sizes(q: Tensor, longest_query: int, longest_key: int) -> dict[str, Any]:
-    t, s = _tile(longest_query), _tile(longest_key)
+    t, s = few(longest_query), few(longest_key)
     warps = {16: 1, 32: 1, 64: 4, 128: 8}[max(t, s)]
-    return {"T": t, "S": s, "WIDTH": _tile(q.shape[2]), "num_warps": warps}
+    return {"T": t, "S": s, "WIDTH": few(q.shape[2]), "num_warps": warps}
 
 
 def _side_by_side(x: Tensor) -> Tensor:

@@ -5,26 +5,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from torch import nn
+import torch
+from jaxtyping import UInt8
+from torch import Tensor, nn
 
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator, CTranslate2Writer
 from saccade.app.export.make import export_run
+from saccade.app.look.caption import caption_look
+from saccade.app.look.caption_look import PictureLook
+from saccade.app.look.caption_pictures import SIDE, Shown
 from saccade.app.look.document import LookSettings, look_document
 from saccade.app.look.picture import Look
 from saccade.attention.glance import Glance, Keep
+from saccade.data.images.members import Member
+from saccade.data.readers.images_tree import printable
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, RunError
+from saccade.tasks.captioned import CaptioningSettings
+from saccade.tasks.describe import Described, Describer, Picture, pixels_of
 from saccade.tasks.generate import Generated, Writer
-from saccade.tasks.language import LanguageSettings
 from saccade.tasks.reread import reread_text
 from saccade.tasks.translate import Translated, Translator
 from saccade.tasks.translation import TranslationSettings
 from saccade.train.distributed import choose_device
 from saccade.train.folder import RunFolder
-from saccade.train.recipes import Recipe
+from saccade.train.recipe import Recipe
 
 Progress = Callable[[int, int], None]
 Engine = Literal["saccade", "ctranslate2"]
@@ -139,6 +147,112 @@ class TranslationModel:
         return Prediction(one.source, one.text, one.score, others, one, self, how)
 
 
+@dataclass(frozen=True)
+class CaptionPrediction:
+    """What was said of an image: text, score, the rest of the n-best list, and where it looked.
+
+    `picture` is the image as the model saw it; `name` is its file's, or its number.
+    """
+
+    name: str
+    image: Picture
+    picture: UInt8[Tensor, "3 H W"]
+    text: str
+    score: float
+    others: tuple["CaptionPrediction", ...]
+    _described: Described
+    _model: "CaptioningModel"
+    _how: Decoding
+
+    @property
+    def attention(self) -> dict[str, Glance]:
+        """What each site that looks at the picture saw, a row per token and one for the end."""
+        return self.described.attention
+
+    @property
+    def described(self) -> Described:
+        """The caption with its attention."""
+        return self._model.tool.looked(self.picture, self._described)
+
+    def look(self) -> PictureLook:
+        """Where on the image the model looked for each word."""
+        model = self._model
+        how = LookSettings(beam=self._how.beam, length_penalty=self._how.length_penalty)
+        # Shown as large as it is, not as small as the model saw it.
+        image = pixels_of(self.image, name=self.name, short=2 * SIDE)
+        shown = Shown.of(image, model.tool, name=self.name)
+        return caption_look(model, self, how, shown=shown)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CaptioningModel:
+    """A trained captioner."""
+
+    def __init__(self, name: str, recipe: Recipe, tool: Describer) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
+
+    @property
+    def network(self) -> nn.Module:
+        """The module itself."""
+        return self.tool.model
+
+    @overload
+    def predict(
+        self, image: Picture, *, look: bool = ..., **decoding: Any
+    ) -> CaptionPrediction: ...
+    @overload
+    def predict(
+        self, image: list[Any], *, look: bool = ..., progress: Progress = ..., **decoding: Any
+    ) -> list[CaptionPrediction]: ...
+    def predict(
+        self,
+        image: Picture | list[Any],
+        *,
+        look: bool = False,
+        progress: Progress = _silent,
+        **decoding: Any,
+    ) -> CaptionPrediction | list[CaptionPrediction]:
+        """Describe an image or many: files, their bytes, Pillow images, arrays or tensors of uint8.
+
+        `decoding` are the fields of `Decoding`, such as beam=1.
+        """
+        images: list[Picture] = image if isinstance(image, list) else [image]
+        how = make_decoding(decoding)
+        made: list[CaptionPrediction] = []
+        for first in range(0, len(images), self.tool.batch):
+            some = dict(enumerate(images[first : first + self.tool.batch], start=first))
+            names = [_name(one, number) for number, one in some.items()]
+            pictures = [
+                self.tool.prepare(one, name=name) for one, name in zip(some.values(), names)
+            ]
+            found = dict(self.tool.describe(torch.stack(pictures), how, look=look))
+            for row, given in enumerate(zip(names, some.values(), pictures)):
+                made.append(self._prediction(given, found[row], how))
+            progress(len(made), len(images))
+        return made if isinstance(image, list) else made[0]
+
+    def look(self, image: Picture, settings: LookSettings | None = None) -> PictureLook:
+        """Describe an image and show where the model looked for each word."""
+        how = settings or LookSettings()
+        return self.predict(
+            image, look=True, beam=how.beam, length_penalty=how.length_penalty
+        ).look()
+
+    def _prediction(
+        self, given: tuple[str, Picture, Tensor], one: Described, how: Decoding
+    ) -> CaptionPrediction:
+        others = tuple(self._prediction(given, other, how) for other in one.others)
+        return CaptionPrediction(*given, one.text, one.score, others, one, self, how)
+
+
+def _name(image: Picture, number: int) -> str:
+    if isinstance(image, Member):
+        return image.name
+    return printable(str(image)) if isinstance(image, str | Path) else f"image {number}"
+
+
 class LanguageModel:
     """A trained language model; `engine` decodes in place of our own search."""
 
@@ -183,6 +297,9 @@ class LanguageModel:
         )
 
 
+Model = TranslationModel | LanguageModel | CaptioningModel
+
+
 def make_decoding(fields: dict[str, Any]) -> Decoding:
     """Check the names of decoding settings that came as keywords."""
     known = Decoding.__dataclass_fields__
@@ -198,7 +315,7 @@ def load(
     device: str = "auto",
     engine: Engine = "saccade",
     engine_precision: Quantization = "float32",
-) -> TranslationModel | LanguageModel:
+) -> Model:
     """The best weights of a run, ready to use.
 
     With engine="ctranslate2" they are exported into the run's folder if no fresh export is there,
@@ -208,6 +325,10 @@ def load(
     if not folder.path.is_dir():
         raise RunError(f"there is no run at {run}; `saccade train NAME` makes one")
     recipe = folder.load_recipe()
+    if engine == "ctranslate2" and isinstance(recipe.task, CaptioningSettings):
+        raise ConfigError(
+            "engine='ctranslate2' decodes text alone; leave the engine out to describe images"
+        )
     model = folder.load_model(choose_device(device))
     vocabulary = Vocabulary.load(folder.tokenizer)
     name, task = folder.path.name, recipe.task
@@ -218,7 +339,8 @@ def load(
         tool = Translator(model, vocabulary)
         fast = None if exported is None else CTranslate2Translator(exported, tool)
         return TranslationModel(name, recipe, tool, fast)
-    assert isinstance(task, LanguageSettings)
+    if isinstance(task, CaptioningSettings):
+        return CaptioningModel(name, recipe, Describer(model, vocabulary, task))
     writer = Writer(model, vocabulary, task)
     return LanguageModel(
         name, recipe, writer, None if exported is None else CTranslate2Writer(exported, writer)

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from saccade.app.api import LanguageModel, TranslationModel
+from saccade.app.api import CaptioningModel, LanguageModel, Model, TranslationModel
+from saccade.app.evaluate_captions import evaluate_captions
 from saccade.data.lingua import AlignedPair
 from saccade.data.ragged import Ragged
 from saccade.data.three_sentences import SENTENCES
@@ -22,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 
 def evaluate(
-    model: TranslationModel | LanguageModel,
+    model: Model,
     *,
     split: str,
     data: str,
@@ -33,6 +34,8 @@ def evaluate(
     """Every score that the task has, by name."""
     if isinstance(model, TranslationModel):
         return _translation(model, split, data, how, lowercase, progress)
+    if isinstance(model, CaptioningModel):
+        return evaluate_captions(model, split=split, data=data, how=how, progress=progress)
     return _language(model, split, data)
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from saccade.attention.attend import Mask, fused
 from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
-from saccade.attention.kernels.linear import Linear, together
+from saccade.attention.kernels.linear import Linear, sums_later, together
 from saccade.attention.kernels.packed import packed_cross_attention, packed_self_attention
 from saccade.attention.segments import Segments
 from saccade.attention.site import Site
@@ -54,18 +54,30 @@ class MultiHeadAttention(Site):
         mask: Mask = None,
         causal: bool = False,
         cache: KeyValues | None = None,
+        owed: bool = False,
     ) -> Float[Tensor, "B T Dq"]:
-        """With a `cache`, `y` holds only the new positions, and the old ones are seen as well."""
+        """With a `cache`, `y` holds only the new positions, and the old ones are seen as well.
+
+        With `owed`, the caller gives the gradient of `to_output.bias`.
+        """
         if isinstance(mask, Segments) and self.watcher is None and z is None and cache is None:
-            return self._read_packed(x, y, mask, causal=causal)
+            return self._read_packed(x, y, mask, causal=causal, owed=owed)
         if x is y and z is None:
-            joint = together(x, self.to_q, self.to_k, self.to_v)
-            q, k, v = map(self._split, joint.chunk(3, dim=-1))
+            q, k, v = self._joint(x)
         else:
             q, (k, v) = self._split(self.to_q(x)), self.memory(y, z)
         if cache is not None:
             k, v = cache.append(k, v)
-        return self._read(q, k, v, mask=mask, causal=causal)
+        return self._read(q, k, v, mask=mask, causal=causal, owed=owed)
+
+    def _joint(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B N T K"], ...]:
+        layers = self.to_q, self.to_k, self.to_v
+        if sums_later(x):
+            from saccade.attention.kernels.joint import apart
+
+            joint = together(x, *layers, owed=True)
+            return apart(joint, self.heads, *(layer.bias for layer in layers))
+        return tuple(map(self._split, together(x, *layers).chunk(3, dim=-1)))
 
     def memory(
         self, y: Float[Tensor, "B S Dk"], z: Float[Tensor, "B S Dv"] | None = None
@@ -97,9 +109,13 @@ class MultiHeadAttention(Site):
         *,
         mask: Mask,
         causal: bool,
+        owed: bool = False,
     ) -> Float[Tensor, "B T Dq"]:
         heads = fused(q, k, v, mask=mask, causal=causal, watcher=self.watcher)  # (B, N, T, K)
-        return self.to_output(heads.transpose(1, 2).flatten(2))  # (B, T, D)
+        return self._output(heads.transpose(1, 2).flatten(2), owed)  # (B, T, D)
+
+    def _output(self, joined: Float[Tensor, "B T inner"], owed: bool) -> Float[Tensor, "B T Dq"]:
+        return together(joined, self.to_output, owed=True) if owed else self.to_output(joined)
 
     def _read_packed(
         self,
@@ -108,6 +124,7 @@ class MultiHeadAttention(Site):
         segments: Segments,
         *,
         causal: bool,
+        owed: bool,
     ) -> Float[Tensor, "1 T Dq"]:
         """Of sequences end to end, by kernels that take the products as they lie."""
         scale = self.head_width**-0.5
@@ -119,7 +136,7 @@ class MultiHeadAttention(Site):
             q = self._heads(self.to_q(x), 1)[:, 0]
             kv = self._heads(together(y, self.to_k, self.to_v), 2)
             read = packed_cross_attention(q, kv, segments, scale=scale)
-        return self.to_output(read.flatten(1)[None])
+        return self._output(read.flatten(1)[None], owed)
 
     def _heads(self, x: Float[Tensor, "1 T all"], parts: int) -> Float[Tensor, "T parts N K"]:
         return x[0].unflatten(-1, (parts, self.heads, -1))

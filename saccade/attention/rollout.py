@@ -55,12 +55,22 @@ def one_hot(seen: View | Float[Tensor, "B N T S"], buckets: int) -> Float[Tensor
 
 
 def roll(
-    seen: View | Float[Tensor, "B N T S"], mixture: Float[Tensor, "B S G"]
-) -> Float[Tensor, "B S G"]:
+    seen: View | Float[Tensor, "B N T T"], mixture: Float[Tensor, "B T G"]
+) -> Float[Tensor, "B T G"]:
     """One layer: half of what was there, half of what its heads read of it."""
+    return 0.5 * mixture + 0.5 * read(seen, mixture)
+
+
+def read(
+    seen: View | Float[Tensor, "B N T S"], mixture: Float[Tensor, "B S G"]
+) -> Float[Tensor, "B T G"]:
+    """What the heads read of a mixture, on average.
+
+    meanₙ(Aₙ) R
+    """
     if isinstance(seen, Tensor):
-        return 0.5 * mixture + 0.5 * (seen.mean(dim=1) @ mixture)
-    view, read = seen, torch.zeros_like(mixture)
+        return seen.mean(dim=1) @ mixture
+    view, parts = seen, list[Tensor]()
     keys = view.k.repeat_interleave(view.group, dim=1)
     # Kernels want values as wide as queries, so that many buckets are read in several goes.
     width, mask = view.q.shape[-1], _mask(view)
@@ -75,8 +85,8 @@ def roll(
             is_causal=view.causal and mask is None,
             scale=view.scale,
         )  # (B, N, T, width)
-        read[..., start : start + width] = heads.mean(dim=1)[..., : part.shape[-1]]
-    return 0.5 * mixture + 0.5 * read
+        parts.append(heads.mean(dim=1)[..., : part.shape[-1]])
+    return torch.cat(parts, dim=-1)
 
 
 def _mask(view: View) -> Tensor | None:

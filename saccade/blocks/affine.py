@@ -58,10 +58,31 @@ def scores(
     weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None, *, precision: Precision
 ) -> Affine:
     """The layer that scores words. Halves cannot tell good words apart, so sums leave in full."""
-    if precision == "bfloat16" and weight.is_cuda and bias is None:
-        halves = weight.detach().bfloat16().mT
-        return lambda x: torch.mm(x, halves, out_dtype=torch.float32)
+    if precision == "bfloat16" and weight.is_cuda:
+        return Scores(weight, bias)
     return affine(weight, bias, precision=precision)
+
+
+class Scores:
+    """On the GPU from halves to float32. A bias is two more columns: its half, and the rest.
+
+    W x + b ≈ [W, b₁, b₂] [x; 1; 1]        b₁ = half(b)        b₂ = half(b − b₁)
+    """
+
+    def __init__(self, weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None) -> None:
+        halves, self.ones = weight.detach().bfloat16(), None
+        if bias is not None:
+            half = bias.detach().bfloat16()
+            rest = (bias.detach() - half).bfloat16()
+            # Eight columns, for products are fast where rows begin at multiples of 16 bytes.
+            more = torch.stack([half, rest] + [torch.zeros_like(half)] * 6, dim=1)  # (V, 8)
+            halves, self.ones = torch.cat([halves, more], dim=1), halves.new_ones(1, 8)
+        self.weight = halves.mT
+
+    def __call__(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:
+        if self.ones is not None:
+            x = torch.cat([x, self.ones.expand(len(x), -1)], dim=1)
+        return torch.mm(x, self.weight, out_dtype=torch.float32)
 
 
 class Packed:

@@ -10,7 +10,7 @@ input comes from one product over all steps, and so do the gradients of all weig
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.attention.kernels import HAS_TRITON
@@ -50,6 +50,10 @@ class Looked(NamedTuple):
             return cls(keys, values, None)
         hide = torch.zeros(mask.shape, dtype=keys.dtype, device=keys.device)
         return cls(keys, values, hide.masked_fill_(~mask, -torch.inf))
+
+    def select(self, rows: Int[Tensor, " B2"]) -> "Looked":
+        hide = None if self.hide is None else self.hide[rows]
+        return Looked(self.keys[rows], self.values[rows], hide)
 
     def to(self, dtype: torch.dtype) -> "Looked":
         hide = None if self.hide is None else self.hide.to(dtype)

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention.attend import Mask
-from saccade.attention.axes import SOURCE, TARGET
+from saccade.attention.axes import SOURCE, TARGET, Axis
 from saccade.attention.cache import KeyValues, Lineage
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.mlp import FeedForward
@@ -51,10 +51,11 @@ class DecoderLayer(nn.Module):
         dropout: float = 0.0,
         residual: ResidualKind = "post",
         norm: NormKind = "layer",
+        source: Axis = SOURCE,
     ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=TARGET)
-        self.cross_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=SOURCE)
+        self.cross_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=source)
         self.mlp = FeedForward(width, hidden=hidden, dropout=dropout)
         self.around_self = RESIDUALS[residual](width, dropout=dropout, norm=norm)
         self.around_cross = RESIDUALS[residual](width, dropout=dropout, norm=norm)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from saccade.blocks.affine import Affine, Precision, affine
 from saccade.blocks.kernels import runs_kernels
-from saccade.blocks.mlp import FeedForward
+from saccade.blocks.mlp import GELUS, FeedForward, gelu_tanh
 from saccade.blocks.residual import PreNorm
 
 
@@ -32,6 +32,7 @@ class Memory(Protocol):
         ...
 
 
+MANY_ROWS = 4096  # from which our norm beats torch's
 Sublayer = Callable[[Float[Tensor, "R D"], Memory], Float[Tensor, "R D"]]
 
 
@@ -52,26 +53,49 @@ class LeanStack:
     Refuses norms other than LayerNorm: `can_be_lean` tells.
     """
 
-    def __init__(self, layers: Sequence[nn.Module], last: nn.Module, precision: Precision) -> None:
+    def __init__(
+        self,
+        layers: Sequence[nn.Module],
+        last: nn.Module,
+        precision: Precision,
+        *,
+        pre: bool = False,
+    ) -> None:
         self.sublayers: list[Sublayer] = []
         norms: list[Norm] = []
-        self.pre = False
+        self.pre = pre  # where there is no layer to tell
         for number, layer in enumerate(layers):
             for around, sublayer in _sublayers(layer, number, precision):
                 self.sublayers.append(sublayer)
-                norms.append(_norm(around.norm, precision))
+                norms.append(norm_of(around.norm, precision))
                 self.pre = isinstance(around, PreNorm)
-        self.first = norms[0] if self.pre else None
-        self.norms = [*norms[1:], _norm(last, precision)] if self.pre else norms
+        if self.pre:
+            norms.append(norm_of(last, precision))
+        self.first = norms.pop(0) if self.pre else None
+        self.norms = norms
 
     def __call__(self, x: Float[Tensor, "R D"], memory: Memory) -> Float[Tensor, "R D"]:
+        return self.sums(x, memory)[1]
+
+    def sums(
+        self, x: Float[Tensor, "R D"], memory: Memory
+    ) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R D"]]:
+        """The last sum before its norm, and after."""
         total = x
         if self.first is not None:
-            x = F.layer_norm(x, x.shape[-1:], *self.first)
+            x = _normed(x, self.first)
         for sublayer, norm in zip(self.sublayers, self.norms):
             total, x = add_norm(total, sublayer(x, memory), norm)
             total = total if self.pre else x
-        return x
+        return total, x
+
+
+def _normed(x: Float[Tensor, "R D"], norm: Norm) -> Float[Tensor, "R D"]:
+    if len(x) >= MANY_ROWS and runs_kernels(x):
+        from saccade.blocks.kernels.residual import norm_beside
+
+        return norm_beside(x, *norm)[0]
+    return F.layer_norm(x, x.shape[-1:], *norm)
 
 
 def add_norm(
@@ -114,7 +138,7 @@ def can_be_lean(model: nn.Module) -> bool:
     return all(isinstance(norm, nn.LayerNorm) for norm in around)
 
 
-def _norm(norm: Any, precision: Precision) -> Norm:
+def norm_of(norm: Any, precision: Precision) -> Norm:
     weight, bias = norm.weight.detach(), norm.bias.detach()
     if precision == "bfloat16":
         weight, bias = weight.bfloat16(), bias.bfloat16()
@@ -132,7 +156,7 @@ def _sublayers(layer: Any, number: int, precision: Precision) -> list[tuple[Any,
         found.append(
             (layer.around_cross, _looking_across(layer.cross_attention, number, precision))
         )
-    return [*found, (layer.around_mlp, _thinking(layer.mlp, precision))]
+    return [*found, (layer.around_mlp, thinking(layer.mlp, precision))]
 
 
 def joined(layers: Sequence[nn.Linear], precision: Precision) -> Affine:
@@ -154,10 +178,19 @@ def _looking_across(attention: Any, number: int, precision: Precision) -> Sublay
     return lambda x, memory: output(memory.look_across(number, q(x)))
 
 
-def _thinking(mlp: FeedForward, precision: Precision) -> Sublayer:
+def thinking(mlp: FeedForward, precision: Precision) -> Sublayer:
     relu = mlp.activation is F.relu
     widen = affine(mlp.widen.weight, mlp.widen.bias, precision=precision, relu=relu)
     narrow = affine(mlp.narrow.weight, mlp.narrow.bias, precision=precision)
     if relu:
         return lambda x, memory: narrow(widen(x))
-    return lambda x, memory: narrow(mlp.activation(widen(x)))
+    return lambda x, memory: narrow(_bent(widen(x), mlp.activation))
+
+
+def _bent(x: Float[Tensor, "R F"], activation: Callable[[Tensor], Tensor]) -> Float[Tensor, "R F"]:
+    """The activation of what nobody else needs any more."""
+    if activation in GELUS and runs_kernels(x):
+        from saccade.blocks.kernels.gelu import gelu_
+
+        return gelu_(x, tanh=activation is gelu_tanh)
+    return activation(x)

@@ -1,10 +1,13 @@
 """Pictures as sequences: square patches in reading order, and positions that follow their grid."""
 
+from typing import Any
+
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.kernels.linear import Linear
+from saccade.attention.kernels.linear import Linear, sums_later
 from saccade.errors import ConfigError
 
 
@@ -22,10 +25,16 @@ class Patches(nn.Module):
         self.project = Linear(3 * side * side, width)
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P D"]:
+        return self.project(self.cut(image))
+
+    def cut(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P pixels"]:
+        """The pixels of each patch, in the order of a convolution's weights."""
         high, wide = self.shape(image)
         cut = image.unflatten(3, (wide, self.side)).unflatten(2, (high, self.side))
         cut = cut.permute(0, 2, 4, 1, 3, 5)  # (B, 3, h, side, w, side) → (B, h, w, 3, side, side)
-        return self.project(cut.flatten(3).flatten(1, 2))  # (B, P, D)
+        if image.is_cuda and torch.is_autocast_enabled("cuda"):  # cast on the way, in one pass
+            cut = cut.new_empty(cut.shape, dtype=torch.get_autocast_dtype("cuda")).copy_(cut)
+        return cut.flatten(3).flatten(1, 2)
 
     def shape(self, image: Float[Tensor, "B 3 H W"]) -> tuple[int, int]:
         """How many patches lie below and beside one another."""
@@ -36,6 +45,36 @@ class Patches(nn.Module):
                 f"{self.side}; resize it to multiples of {self.side}"
             )
         return height // self.side, width // self.side
+
+
+def placed(
+    first: Float[Tensor, " D"], patches: Float[Tensor, "B P D"], places: Float[Tensor, "P D"]
+) -> Float[Tensor, "B T D"]:
+    """Patches at their places, after a token that is the same for all pictures.
+
+    x = [first; patches + places]
+    """
+    if sums_later(patches):
+        return _Placed.apply(first, patches, places)  # type: ignore[no-any-return]
+    return torch.cat([first.expand(len(patches), 1, -1), patches + places], dim=1)
+
+
+class _Placed(torch.autograd.Function):
+    """The same, written once instead of twice."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, patches: Tensor, places: Tensor) -> Tensor:
+        B, P, D = patches.shape
+        x = places.new_empty(B, 1 + P, D)
+        x[:, 0] = first
+        torch.add(patches, places, out=x[:, 1:])
+        ctx.dtype = patches.dtype
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        by_place = grads[0].sum(dim=0)  # (T, D)
+        return by_place[0], grads[0][:, 1:].to(ctx.dtype), by_place[1:]
 
 
 def resized(

@@ -27,7 +27,10 @@ def sinusoids(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
 
 
 def sinusoids_2d(height: int, width: int, channels: int) -> Float[Tensor, "H W D"]:
-    """Half of the channels tell the row, half the column."""
+    """Half of the channels tell the row, half the column.
+
+    p(i, j) = [sinusoids(i); sinusoids(j)]        each D/2 wide
+    """
     if channels % 2:
         raise ConfigError(f"channels={channels} must be even: half for rows, half for columns")
     rows = sinusoids(torch.arange(height).float(), channels // 2)[:, None].expand(-1, width, -1)
@@ -100,6 +103,23 @@ class FixedPositions(nn.Module):
     def _encode(self, length: int) -> Float[Tensor, "T D"]:
         t = torch.arange(length, device=self.table.device, dtype=torch.float64)
         return self.encoding(t, self.width).to(self.table.dtype)
+
+
+class GridPositions(nn.Module):
+    """The two-dimensional sinusoids of a grid's cells, row by row; the last grid's are kept."""
+
+    table: Float[Tensor, "cells D"]
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width, self.shape = width, (0, 0)
+        self.register_buffer("table", torch.empty(0, width), persistent=False)
+
+    def forward(self, shape: tuple[int, int]) -> Float[Tensor, "cells D"]:
+        if shape != self.shape:
+            self.table = sinusoids_2d(*shape, self.width).flatten(0, 1).to(self.table)
+            self.shape = shape
+        return self.table
 
 
 class LearnedPositions(nn.Module):

@@ -4,7 +4,7 @@ Post-norm is the published Transformer; pre-norm trains deeper stacks without wa
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -56,6 +56,17 @@ class PostNorm(nn.Module):
         return self.norm(x + self.dropout(change))
 
 
+class Change(NamedTuple):
+    """What a sublayer would have added, which waits for the next norm: one pass does both.
+
+    `owed` is the bias within it that has yet to get its gradient, `rate` what is dropped of it.
+    """
+
+    value: Float[Tensor, "B T D"]
+    owed: Float[Tensor, " D"] | None
+    rate: float
+
+
 class PreNorm(nn.Module):
     """Normalise, then add: the sum itself is never normalised, so gradients pass straight down.
 
@@ -76,6 +87,29 @@ class PreNorm(nn.Module):
             normed, x = norm_beside(x, *_of(self.norm))
             return add_dropped(x, sublayer(normed), rate=self.dropout.now)
         return x + self.dropout(sublayer(self.norm(x)))
+
+    def carry(
+        self,
+        x: Float[Tensor, "B T D"],
+        change: Change | None,
+        sublayer: Sublayer,
+        owed: Float[Tensor, " D"] | None,
+    ) -> tuple[Float[Tensor, "B T D"], Change]:
+        """The same, but the sum before is made here, and the sum after is left to the next."""
+        assert isinstance(self.norm, nn.LayerNorm)
+        normed, x = added_norm(x, change, self.norm)
+        return x, Change(sublayer(normed), owed, self.dropout.now)
+
+
+def added_norm(
+    x: Float[Tensor, "B T D"], change: Change | None, norm: nn.LayerNorm
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+    """norm(s), and s = x + dropout(change) itself; by kernels, so only where these run."""
+    from saccade.blocks.kernels.residual import add_norm_beside, norm_beside
+
+    if change is None:
+        return norm_beside(x, *_of(norm))
+    return add_norm_beside(x, change.value, change.owed, *_of(norm), rate=change.rate)
 
 
 def _of(norm: nn.LayerNorm) -> tuple[Tensor, Tensor, float]:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.gates import GATES
@@ -134,10 +134,25 @@ class SourceReader(nn.Module):
     def forward(
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S H"], RnnState]:
+        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            return self._read(x, lengths)
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
         output, last = self.layers(packed)
         unpacked, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
         return unpacked, self._join(_rows_first(last))
+
+    def _read(
+        self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S H"], RnnState]:
+        """The same without a gradient, packed by one operation and not by one for each length."""
+        packing = Packing.of(lengths.cpu(), x.shape[1]).to(x.device)
+        words = x.flatten(0, 1).index_select(0, packing.places)
+        output, last = self.layers(
+            PackedSequence(words, packing.sizes, packing.order, packing.order_back)
+        )
+        every = x.new_zeros(x.shape[0] * x.shape[1], self.width)
+        every.index_copy_(0, packing.places, output.data)
+        return every.view(*x.shape[:2], -1), self._join(_rows_first(last))
 
     def _join(self, state: RnnState) -> RnnState:
         """Put the two ways of a layer side by side: (B, layers·ways, H/ways) → (B, layers, H)."""
@@ -146,6 +161,28 @@ class SourceReader(nn.Module):
             return x.unflatten(1, (-1, self.ways)).flatten(2)
 
         return RnnState(joined(state.hidden), None if state.cell is None else joined(state.cell))
+
+
+class Packing(NamedTuple):
+    """Where the positions of ragged rows lie, step by step and the longest row first."""
+
+    places: Int[Tensor, " N"]  # in rows one after another
+    sizes: Int[Tensor, " S"]  # how many rows each step has; always on the CPU
+    order: Int[Tensor, " B"]
+    order_back: Int[Tensor, " B"]
+
+    @classmethod
+    def of(cls, lengths: Int[Tensor, " B"], longest: int) -> "Packing":
+        falling, order = lengths.sort(descending=True)
+        real = torch.arange(int(falling[0]))[:, None] < falling  # (S, B)
+        time, row = real.nonzero(as_tuple=True)
+        return cls(order[row] * longest + time, real.sum(dim=1), order, order.argsort())
+
+    def to(self, device: torch.device) -> "Packing":
+        """All that a device reads, in one transfer."""
+        parts = (self.places, self.order, self.order_back)
+        places, order, back = torch.cat(parts).to(device).split([len(part) for part in parts])
+        return Packing(places, self.sizes, order, back)
 
 
 def remember_at_first(module: nn.Module) -> None:

@@ -86,4 +86,7 @@ def by_length(lengths: Int[Tensor, "rows columns"]) -> Int[Tensor, " rows"]:
 
 def pad(rows: list[Int[Tensor, " _"]], *, value: int) -> Int[Tensor, "B T"]:
     """Ragged rows as one rectangle, filled up on the right."""
-    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)
+    lengths = torch.tensor([row.numel() for row in rows])
+    real = torch.arange(int(lengths.max())) < lengths[:, None]  # (B, T)
+    rectangle = rows[0].new_full(real.shape, value)
+    return rectangle.masked_scatter_(real.to(rectangle.device), torch.cat(rows))

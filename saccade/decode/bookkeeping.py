@@ -1,6 +1,6 @@
 """The bookkeeping of a search step in one kernel: a program for each sentence.
 
-Does to a `Book` and to `Slots` what `Book.advance` and `Slots.go_on` do in a hundred small
+Does to a `Book` and to `Places` what `Book.advance` and `Places.go_on` do in a hundred small
 operations, each of which would take longer to start than to run.
 """
 # Triton's language is not Python's: its functions have no types that a checker could follow.
@@ -12,7 +12,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.blocks.slots import Slots
+from saccade.blocks.slots import Places
 from saccade.data.vocabulary import END
 from saccade.decode.book import UNFINISHED, Book
 from saccade.decode.greedy import Lines
@@ -23,13 +23,13 @@ UNFINISHED_RANK = tl.constexpr(UNFINISHED)
 THE_END = tl.constexpr(END)
 
 
-def advance(book: Book, slots: Slots, top: Top, penalty: float) -> None:
+def advance(book: Book, slots: Places, top: Top, penalty: float) -> None:
     """One word further for every beam."""
     beams, each = book.log_p.shape[1], top.scores.shape[1]
     _advance[(len(book.limits),)](
         top.scores, top.words, top.total, book.time, book.limits, book.over, book.log_p,
         book.words, book.parents, book.scores, book.done_log_p, book.ended, book.sizes,
-        book.slots, slots.tokens, slots.writers, penalty, book.words.shape[1],
+        book.slots, slots.tokens, slots.origins, slots.writers, penalty, book.words.shape[1],
         BEAMS=beams, EACH=each, CANDIDATES=triton.next_power_of_2(beams * each),
         COUNT=min(2 * beams, beams * each), SLOTS=triton.next_power_of_2(beams),
         MERGED=triton.next_power_of_2(3 * beams),
@@ -40,7 +40,7 @@ def advance(book: Book, slots: Slots, top: Top, penalty: float) -> None:
 
 
 def advance_lines(
-    lines: Lines, slots: Slots, words: Int[Tensor, " B"], log_p: Float[Tensor, " B"]
+    lines: Lines, slots: Places, words: Int[Tensor, " B"], log_p: Float[Tensor, " B"]
 ) -> None:
     """One word further for every row."""
     block = 128
@@ -171,7 +171,7 @@ def _follow(writers_at, first, beam, parent, time, steps, real, STEPS: tl.conste
 def _advance(
     scores_at, candidates_at, total_at, time_at, limits_at, over_at, log_p_at, words_at,
     parents_at, done_scores_at, done_log_p_at, ended_at, sizes_at, slots_at, tokens_at,
-    writers_at, penalty, steps,
+    origins_at, writers_at, penalty, steps,
     BEAMS: tl.constexpr, EACH: tl.constexpr, CANDIDATES: tl.constexpr, COUNT: tl.constexpr,
     SLOTS: tl.constexpr, MERGED: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
@@ -201,6 +201,7 @@ def _advance(
     tl.store(words_at + note, live_word.to(tl.int64), mask=real)
     tl.store(parents_at + note, live_parent.to(tl.int64), mask=real)
     tl.store(tokens_at + first + beam, live_word.to(tl.int64), mask=real)
+    tl.store(origins_at + first + beam, (first + live_parent).to(tl.int64), mask=real)
     _follow(writers_at, first, beam, live_parent, time, steps, real, STEPS)
 
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.blocks.slots import Room, Slots
+from saccade.blocks.slots import Places, Room
 from saccade.decode.beam import Beam, hypotheses_of
 from saccade.decode.book import Book
 from saccade.decode.greedy import Lines, best, chosen, hypotheses
@@ -34,11 +34,13 @@ class Fixed(Protocol):
         """How much of a `Room` a state takes before the first step."""
         ...
 
-    def slots(self, room: Room) -> Slots: ...
+    def slots(self, room: Room) -> Any:
+        """Its own kind of `Places`."""
+        ...
 
-    def fill(self, slots: Slots, first: Int[Tensor, " B"], state: Any) -> None: ...
+    def fill(self, slots: Any, first: Int[Tensor, " B"], state: Any) -> None: ...
 
-    def at(self, slots: Slots) -> Float[Tensor, "R V"]: ...
+    def at(self, slots: Any) -> Float[Tensor, "R V"]: ...
 
 
 class Step:
@@ -48,7 +50,8 @@ class Step:
     """
 
     def __init__(self, model: Fixed, room: Room, penalty: float | None) -> None:
-        self.model, self.penalty, self.slots = model, penalty, model.slots(room)
+        self.model, self.penalty = model, penalty
+        self.slots: Places = model.slots(room)
         limits = torch.zeros(room.sentences, dtype=torch.long, device=self.slots.tokens.device)
         self.notes: Book | Lines = (
             Lines.fresh(limits, room.steps)

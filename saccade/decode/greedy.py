@@ -127,10 +127,11 @@ def extend(
 
 def hypotheses(lines: Lines) -> list[Hypothesis]:
     """What was said, as lists."""
-    rows = (x.tolist() for x in (lines.words, lines.sizes, lines.log_p, lines.ended))
+    sizes, log_p, ended = (x.tolist() for x in (lines.sizes, lines.log_p, lines.ended))
+    words = lines.words[:, : max(sizes, default=0)].tolist()
     return [
-        Hypothesis(words[: size - ended], log_p, log_p, ended)
-        for words, size, log_p, ended in zip(*rows)
+        Hypothesis(said[: size - end], p, p, end)
+        for said, size, p, end in zip(words, sizes, log_p, ended)
     ]
 
 

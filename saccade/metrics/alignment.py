@@ -38,9 +38,16 @@ def merge_pieces(
     """
     columns = _membership(source_pieces, source_words)  # (S, words)
     columns = columns / columns.sum(dim=1, keepdim=True).clamp(min=1)
-    rows = _membership(target_pieces, target_words)  # (T, words)
-    inside = weights[: len(target_pieces), : len(source_pieces)].double()
-    return rows.T @ inside @ columns / rows.sum(dim=0).clamp(min=1)[:, None]
+    inside = weights[:, : len(source_pieces)].double()
+    return merge_rows(inside, pieces=target_pieces, words=target_words) @ columns
+
+
+def merge_rows(
+    weights: Float[Tensor, "T S"], *, pieces: list[Span], words: list[Span]
+) -> Float[Tensor, "words S"]:
+    """Where each word looked: the mean over its pieces; rows after the last piece are left out."""
+    rows = _membership(pieces, words)  # (T, words)
+    return rows.T @ weights[: len(pieces)].double() / rows.sum(dim=0).clamp(min=1)[:, None]
 
 
 def best_links(weights: Float[Tensor, "words_out words_in"]) -> set[Link]:

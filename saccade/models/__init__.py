@@ -2,12 +2,25 @@
 
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
-from saccade.models import convolutional, gpt, language, rnn_attention, seq2seq, transformer
+from saccade.models import (
+    caption_transformer,
+    convolutional,
+    gpt,
+    language,
+    rnn_attention,
+    seq2seq,
+    show_and_tell,
+    show_attend_tell,
+    transformer,
+)
+from saccade.models.caption_transformer import CaptionTransformerConfig
 from saccade.models.convolutional import ConvSeq2SeqConfig
 from saccade.models.gpt import GptConfig
 from saccade.models.language import RnnLanguageConfig
 from saccade.models.rnn_attention import RnnAttentionConfig
 from saccade.models.seq2seq import Seq2SeqConfig
+from saccade.models.show_and_tell import ShowAndTellConfig
+from saccade.models.show_attend_tell import ShowAttendTellConfig
 from saccade.models.transformer import TransformerConfig
 
 FAMILIES: dict[str, type[ModelConfig]] = {
@@ -17,6 +30,9 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "rnn-attention": RnnAttentionConfig,
     "convolutional": ConvSeq2SeqConfig,
     "transformer": TransformerConfig,
+    "show-and-tell": ShowAndTellConfig,
+    "show-attend-tell": ShowAttendTellConfig,
+    "caption-transformer": CaptionTransformerConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -26,6 +42,9 @@ PRESETS: dict[str, ModelConfig] = {
     **convolutional.PRESETS,
     **transformer.PRESETS,
     **gpt.PRESETS,
+    **show_and_tell.PRESETS,
+    **show_attend_tell.PRESETS,
+    **caption_transformer.PRESETS,
 }
 
 

@@ -4,6 +4,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from saccade.models.image_encoder import ImageEncoderConfig
+from saccade.models.vit import Vit
 
 
 def multiply_adds(config: ImageEncoderConfig, height: int, width: int) -> int:
@@ -15,5 +16,7 @@ def multiply_adds(config: ImageEncoderConfig, height: int, width: int) -> int:
     with torch.device("meta"), torch.no_grad():
         model = config.build().eval()
         with FlopCounterMode(display=False) as counter:
-            model(torch.empty(1, 3, height, width))
+            image = torch.empty(1, 3, height, width)
+            # The last block's other tokens are not computed for scores, but papers count them.
+            model.head(model.tokens(image)[:, 0]) if isinstance(model, Vit) else model(image)
     return counter.get_total_flops() // 2

@@ -4,16 +4,15 @@ Pre-norm blocks, learned positions, GELU, tied input and output embeddings.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention.cache import KeyValues, Lineage, followed
 from saccade.attention.segments import Segments
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.encoder import EncoderLayer, through
+from saccade.blocks.mlp import gelu_tanh
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, LearnedPositions
 from saccade.config import ModelConfig, check_fraction, check_positive
@@ -87,7 +86,7 @@ class Gpt(nn.Module):
                 hidden=4 * config.width,
                 dropout=config.dropout,
                 residual="pre",
-                activation=partial(F.gelu, approximate="tanh"),
+                activation=gelu_tanh,
             )
             for _ in range(config.depth)
         )
@@ -112,9 +111,7 @@ class Gpt(nn.Module):
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
         """What is known after each word; `output` turns it into scores of the next."""
         x = self.dropout(self.positions(self.embedding(tokens)))
-        for layer in self.decoder:
-            x = layer(x, causal=True)
-        return self.norm(x)
+        return through(self.decoder, x, self.norm, causal=True)
 
     packs = True
 
@@ -122,9 +119,7 @@ class Gpt(nn.Module):
         """What `forward` gives, for texts end to end: no padding is computed."""
         x = self.positions.at(self.embedding(rows.tokens[None]), rows.places[None], rows.longest)
         x, itself = self.dropout(x), Segments.among(rows.starts, rows.longest)
-        for layer in self.decoder:
-            x = layer(x, mask=itself, causal=True)
-        return self.norm(x)[0]
+        return through(self.decoder, x, self.norm, mask=itself, causal=True)[0]
 
     @property
     def output(self) -> OutputLayer:

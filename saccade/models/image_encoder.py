@@ -57,6 +57,10 @@ class ImageEncoder(nn.Module, ABC):
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         """The whole picture as the one vector that class scores are read from."""
 
+    @abstractmethod
+    def drop_after(self, stage: int) -> None:
+        """Give up what lies beyond a stage, for one who reads that one and no later."""
+
     def freeze(self, *parts: nn.Module) -> None:
         """Keep some parts (all by default) as they are, whoever trains what they are part of.
 

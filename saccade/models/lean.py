@@ -4,11 +4,12 @@
 same states. Nobody can look into it: for that the models themselves are run.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from saccade.attention import masks
@@ -19,8 +20,12 @@ from saccade.blocks.decoder import LayerMemory
 from saccade.blocks.kernels import runs_kernels
 from saccade.blocks.lean import LeanStack, can_be_lean, embed, joined
 from saccade.blocks.slots import Room, Slots
+from saccade.models.caption_transformer import CaptionTransformer
 from saccade.models.gpt import Gpt, GptState
-from saccade.models.transformer import Transformer, TransformerState
+from saccade.models.lean_rnn import LeanRnnAttention
+from saccade.models.rnn_attention import RnnAttention
+from saccade.models.transformer import Transformer
+from saccade.models.word_decoder import TransformerState, WordDecoder
 
 
 class Whole:
@@ -108,36 +113,31 @@ def _bias(mask: Bool[Tensor, "B #k S"], dtype: torch.dtype) -> Float[Tensor, "B 
     return bias.masked_fill_(~mask, -torch.inf)[:, None]
 
 
-class LeanTransformer:
-    """A Transformer for decoding only."""
+class LeanWords(ABC):
+    """The half of a Transformer that writes. What it reads is projected for all layers at once."""
 
-    def __init__(self, model: Transformer, precision: Precision) -> None:
-        self.model, self.heads, self.precision = model, model.config.heads, precision
-        decoders: list[Any] = list(model.decoder)
+    def __init__(self, words: WordDecoder, *, longest: int, precision: Precision) -> None:
+        self.words, self.longest, self.precision = words, longest, precision
+        self.heads = words.heads
         self._tables: dict[int, Tensor] = {}
-        self.encoder = LeanStack(list(model.encoder), model.encoder_norm, precision)
-        self.decoder = LeanStack(decoders, model.decoder_norm, precision)
-        across = [layer.cross_attention for layer in decoders]
+        self.decoder = LeanStack(words.layers, words.norm, precision)
+        across = [layer.cross_attention for layer in words.layers]
         self.source = joined([y for x in across for y in (x.to_k, x.to_v)], precision)
-        self.output = scores(model.embedding.weight, None, precision=precision)
-        self.table = model.embedding.weight.detach()
+        self.output = scores(words.embedding.weight, None, precision=precision)
+        self.table = words.embedding.weight.detach()
         self.dtype = torch.bfloat16 if precision == "bfloat16" else self.table.dtype
 
     @property
+    @abstractmethod
     def can_be_captured(self) -> bool:
-        """Whether `at` runs here: on a GPU, with positions that do not depend on the length."""
-        return runs_kernels(self.table) and self.model.config.positions != "fraction"
+        """Whether `at` runs here: on a GPU."""
 
-    @torch.inference_mode()
-    def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> TransformerState:
-        """Read the source once; nothing decoded yet."""
-        ragged = int(lengths.min()) < source.shape[1]
-        mask = masks.padding(lengths.to(source.device), source.shape[1]) if ragged else None
-        x, shape = self._embed(source, start=0), (source.shape[0], source.shape[1])
-        whole = Whole(shape, self.heads, mask=mask)
-        x = self.encoder(whole.without_padding(x.flatten(0, 1)), whole)
-        depth = len(self.model.decoder)
-        kv = whole.padded(self.source(x)).view(*shape, depth, 2, self.heads, -1)
+    def remember(
+        self, read: Float[Tensor, "R D"], whole: Whole, mask: Bool[Tensor, "B 1 1 S"] | None = None
+    ) -> TransformerState:
+        """What was read at every position; nothing decoded yet."""
+        kv = whole.padded(self.source(read))
+        kv = kv.view(*whole.shape, len(self.words.layers), 2, self.heads, -1)
         kv = kv.permute(2, 3, 0, 4, 1, 5).contiguous()  # (depth, 2, B, N, S, K)
         like = kv[0, 0, :, 0, 0]
         layers = [
@@ -152,7 +152,7 @@ class LeanTransformer:
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
         caches = [layer.past for layer in state.layers if layer.past is not None]
         memory = Next(caches, self.heads, sources=state.layers, source_mask=state.source_mask)
-        x = self._embed(tokens[:, None], start=state.position)[:, 0]
+        x = self.embed(tokens[:, None], start=state.position)[:, 0]
         features = self.decoder(x, memory)
         state.position += 1
         return self.output(features), state
@@ -163,7 +163,7 @@ class LeanTransformer:
 
     def slots(self, room: Room) -> Slots:
         """A memory at fixed places for `at`."""
-        return _slots(self, room)
+        return _slots(self, room, depth=len(self.words.layers), width=self.words.width)
 
     def fill(self, slots: Slots, first: Int[Tensor, " B"], state: TransformerState) -> None:
         """Put a state that has just started into fixed places."""
@@ -175,23 +175,68 @@ class LeanTransformer:
 
     def at(self, slots: Slots) -> Float[Tensor, "R V"]:
         """A step whose every place in memory is fixed: the scores that follow `slots.tokens`."""
-        scale, steps = self.model.config.width**0.5, slots.room.steps
+        scale, steps = self.words.width**0.5, slots.room.steps
         x = embed(slots.tokens, self.table, scale, self._positions(steps), slots.clock, self.dtype)
         return self.output(self.decoder(x, slots))
 
     def _positions(self, steps: int) -> Float[Tensor, "T D"]:
         """A table that stays where it is, for captured steps read it there."""
         if steps not in self._tables:
-            config, positions = self.model.config, self.model.positions
-            nothing = self.table.new_zeros(1, min(steps, config.longest), config.width)
+            positions = self.words.positions
+            nothing = self.table.new_zeros(1, min(steps, self.longest), self.words.width)
             encoded = nothing if positions is None else positions(nothing)
             self._tables[steps] = encoded[0].detach()
         return self._tables[steps]
 
-    def _embed(self, tokens: Int[Tensor, "B T"], *, start: int) -> Float[Tensor, "B T D"]:
-        x = self.model.embedding(tokens) * self.model.config.width**0.5
-        x = x if self.model.positions is None else self.model.positions(x, start=start)
-        return x.to(self.dtype)
+    def embed(self, tokens: Int[Tensor, "B T"], *, start: int) -> Float[Tensor, "B T D"]:
+        positions = self.words.positions
+        x = self.words.embedding(tokens) * self.words.width**0.5
+        return (x if positions is None else positions(x, start=start)).to(self.dtype)
+
+
+class LeanTransformer(LeanWords):
+    """A Transformer for decoding only."""
+
+    def __init__(self, model: Transformer, precision: Precision) -> None:
+        super().__init__(model.words, longest=model.config.longest, precision=precision)
+        self.model = model
+        self.encoder = LeanStack(list(model.encoder), model.encoder_norm, precision)
+
+    @property
+    def can_be_captured(self) -> bool:
+        """Whether `at` runs here: on a GPU, with positions that do not depend on the length."""
+        return runs_kernels(self.table) and self.model.config.positions != "fraction"
+
+    @torch.inference_mode()
+    def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> TransformerState:
+        """Read the source once; nothing decoded yet."""
+        ragged = int(lengths.min()) < source.shape[1]
+        mask = masks.padding(lengths.to(source.device), source.shape[1]) if ragged else None
+        x = self.embed(source, start=0)
+        whole = Whole((source.shape[0], source.shape[1]), self.heads, mask=mask)
+        x = self.encoder(whole.without_padding(x.flatten(0, 1)), whole)
+        return self.remember(x, whole, mask)
+
+
+class LeanCaptioner(LeanWords):
+    """A Transformer that tells of pictures, for decoding only; it sees as the model does."""
+
+    def __init__(self, model: CaptionTransformer, precision: Precision) -> None:
+        super().__init__(model.words, longest=model.longest, precision=precision)
+        self.model = model
+
+    @property
+    def can_be_captured(self) -> bool:
+        return runs_kernels(self.table)
+
+    @torch.inference_mode()
+    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> TransformerState:
+        """Look at the pictures once; nothing told yet."""
+        half = self.precision == "bfloat16" and pictures.is_cuda
+        with torch.autocast(pictures.device.type, torch.bfloat16, enabled=half):
+            memory = self.model.see(pictures)
+        whole = Whole((memory.shape[0], memory.shape[1]), self.heads)
+        return self.remember(memory.flatten(0, 1).to(self.dtype), whole)
 
 
 class LeanGpt:
@@ -245,7 +290,8 @@ class LeanGpt:
 
     def slots(self, room: Room) -> Slots:
         """A memory at fixed places for `at`."""
-        return _slots(self, room)
+        config = self.model.config
+        return _slots(self, room, depth=config.depth, width=config.width)
 
     def fill(self, slots: Slots, first: Int[Tensor, " B"], state: GptState) -> None:
         """Put what was read into fixed places."""
@@ -262,15 +308,20 @@ class LeanGpt:
         return x.to(self.dtype)
 
 
-def _slots(model: LeanTransformer | LeanGpt, room: Room) -> Slots:
-    config = model.model.config
+def _slots(model: LeanWords | LeanGpt, room: Room, *, depth: int, width: int) -> Slots:
     like = model.table.new_empty(0, dtype=model.dtype)
-    width = config.width // config.heads
-    return Slots(room, depth=config.depth, heads=config.heads, width=width, like=like)
+    return Slots(room, depth=depth, heads=model.heads, width=width // model.heads, like=like)
 
 
-def lean(model: Any, precision: Precision) -> LeanTransformer | LeanGpt | None:
+Lean = LeanTransformer | LeanCaptioner | LeanGpt | LeanRnnAttention
+
+
+def lean(model: Any, precision: Precision) -> Lean | None:
     """The model stripped for decoding, if it is one that can be."""
+    if isinstance(model, RnnAttention) and precision != "int8":
+        return LeanRnnAttention(model, precision)
     if isinstance(model, Transformer) and can_be_lean(model):
         return LeanTransformer(model, precision)
+    if isinstance(model, CaptionTransformer):
+        return LeanCaptioner(model, precision)
     return LeanGpt(model, precision) if isinstance(model, Gpt) else None

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from saccade.config import check_positive
 from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
 
-Depth = Literal[18, 34, 50, 101]
+Depth = Literal[10, 18, 34, 50, 101]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +24,13 @@ class ResNetConfig(ImageEncoderConfig):
     """Sizes of a ResNet. `width` is that of the first residual stage, and doubles at each.
 
     `dilated` keeps the last stage as fine as the one before: what it would skip, it looks across.
+    Without `pool` every stage after the first is twice as fine, for small pictures.
     """
 
     depth: Depth = 50
     width: int = 64
     dilated: bool = False
+    pool: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,6 +51,7 @@ class ResNetConfig(ImageEncoderConfig):
 
 
 BLOCKS: dict[Depth, tuple[int, int, int, int]] = {
+    10: (1, 1, 1, 1),
     18: (2, 2, 2, 2),
     34: (3, 4, 6, 3),
     50: (3, 4, 6, 3),
@@ -123,7 +126,7 @@ class ResNet(ImageEncoder):
         self.config = config
         self.conv1 = nn.Conv2d(3, config.width, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(config.width)
-        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        self.maxpool = nn.MaxPool2d(3, 2, 1) if config.pool else nn.Identity()
         self.layer1 = self._stage(2)
         self.layer2 = self._stage(3)
         self.layer3 = self._stage(4)
@@ -144,7 +147,7 @@ class ResNet(ImageEncoder):
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """The map after a stage: h = ⌈H / 2ˢ⌉, and where dilated that of stage 4 at stage 5."""
+        """The map after a stage: h = ⌈H / 2ˢ⌉ if nothing was kept finer."""
         stage = self.checked(stage)
         x = self.bn1(self.conv1(image)).relu_()
         if stage == 1:
@@ -153,6 +156,10 @@ class ResNet(ImageEncoder):
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4)[: stage - 1]:
             x = layer(x)
         return x
+
+    def drop_after(self, stage: int) -> None:
+        for name in ("layer1", "layer2", "layer3", "layer4")[self.checked(stage) - 1 :]:
+            setattr(self, name, nn.Identity())
 
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self.grid(image).mean(dim=(2, 3))
@@ -175,8 +182,10 @@ class ResNet(ImageEncoder):
 
 PRESETS: dict[str, ResNetConfig] = {
     "resnet-nano": ResNetConfig(depth=18, width=16),
+    "resnet-mini": ResNetConfig(depth=10, width=16, pool=False),
     "resnet-18": ResNetConfig(depth=18),
     "resnet-34": ResNetConfig(depth=34),
     "resnet-50": ResNetConfig(depth=50),
     "resnet-101": ResNetConfig(depth=101),
+    "resnet-101-dilated": ResNetConfig(depth=101, dilated=True),
 }

@@ -50,11 +50,11 @@ class StepwiseTranslator(nn.Module, ABC, Generic[S]):
 
     def step(self, tokens: Int[Tensor, " R"], state: S) -> tuple[Float[Tensor, "R V"], S]:
         features, after = self.decode(tokens[:, None], state)
-        after.output = state.output or self._packed()
+        after.output = state.output or packed(self.output)
         return (after.output or self.output)(features[:, 0]), after
 
-    def _packed(self) -> Affine | None:
-        """The output layer for as long as its weights stay as they are."""
-        changes = torch.is_grad_enabled() or torch.compiler.is_compiling()
-        weight, bias = self.readout.weight, self.readout.bias
-        return None if changes else affine(weight, bias, precision="float32")
+
+def packed(output: OutputLayer) -> Affine | None:
+    """The output layer for as long as its weights stay as they are."""
+    changes = torch.is_grad_enabled() or torch.compiler.is_compiling()
+    return None if changes else affine(*output, precision="float32")

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from saccade.attention import masks
 from saccade.attention.axes import SOURCE
-from saccade.attention.cache import KeyValues, Lineage, followed
 from saccade.attention.segments import Segments
-from saccade.blocks.decoder import DecoderLayer, LayerMemory
+from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.output import OutputLayer
@@ -23,6 +22,7 @@ from saccade.blocks.residual import NormKind, ResidualKind
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
+from saccade.models.word_decoder import TransformerState, WordDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,44 +47,6 @@ class TransformerConfig(ModelConfig):
 
     def build(self) -> "Transformer":
         return Transformer(self)
-
-
-@dataclass
-class TransformerState:
-    """What decoding needs of the source and of the words so far; beams share both."""
-
-    layers: list[LayerMemory]
-    source_mask: Bool[Tensor, "B 1 1 S"] | None
-    position: int
-    lineage: Lineage | None = None
-
-    def select(self, rows: Int[Tensor, " B2"]) -> "TransformerState":
-        mask = None if self.source_mask is None else self.source_mask[rows]
-        layers = [layer.select(rows) for layer in self.layers]
-        lineage = None if self.lineage is None else self.lineage.select(rows)
-        return TransformerState(layers, mask, self.position, lineage)
-
-    def spread(self, beams: int) -> "TransformerState":
-        past = self._past
-        lineage = Lineage.parting(len(past.keys), beams, past.length, past.keys.device)
-        return self._led_by(lineage)
-
-    def follow(self, parents: Int[Tensor, "B k"]) -> "TransformerState":
-        assert self.lineage is not None
-        length, step = self._past.length, self.position
-        return self._led_by(*followed(self.lineage, parents, length, step))
-
-    @property
-    def _past(self) -> KeyValues:
-        past = self.layers[0].past
-        assert past is not None
-        return past
-
-    def _led_by(
-        self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None
-    ) -> "TransformerState":
-        layers = [layer.led_by(lineage, kept) for layer in self.layers]
-        return TransformerState(layers, self.source_mask, self.position, lineage)
 
 
 class Transformer(nn.Module):
@@ -124,8 +86,8 @@ class Transformer(nn.Module):
         target: Int[Tensor, "B T"],
     ) -> Float[Tensor, "B T D"]:
         """What is known after each target word; `output` turns it into scores of the next."""
-        state = self._remember(source, lengths)
-        return self._decode(target, state)
+        words = self.words
+        return words.decode(target, words.remember(*self._read(source, lengths)))
 
     @property
     def packs(self) -> bool:
@@ -136,64 +98,42 @@ class Transformer(nn.Module):
 
     def packed(self, source: Rows, target: Rows) -> Float[Tensor, "words D"]:
         """What `forward` gives, for sentences end to end: no padding is computed."""
-        x, itself = self._embed_rows(source), Segments.among(source.starts, source.longest)
+        x, itself = self.words.embed_rows(source), Segments.among(source.starts, source.longest)
         for layer in self.encoder:
             x = layer(x, mask=itself)
-        x = self.encoder_norm(x)
-        y, itself = self._embed_rows(target), Segments.among(target.starts, target.longest)
         across = Segments(target.starts, source.starts, target.longest, source.longest)
-        for layer in self._decoders():
-            y = layer(y, x, mask=itself, source_mask=across)
-        return self.decoder_norm(y)[0]
+        return self.words.packed(target, self.encoder_norm(x), across)
+
+    @property
+    def words(self) -> WordDecoder:
+        """The half that writes."""
+        layers: Any = list(self.decoder)
+        return WordDecoder(self.embedding, self.positions, self.dropout, layers, self.decoder_norm)
 
     @property
     def output(self) -> OutputLayer:
         """The embedding read the other way round."""
-        return OutputLayer(self.embedding.weight)
+        return self.words.output
 
     def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> TransformerState:
         """Read the source once; nothing decoded yet."""
-        state = self._remember(source, lengths)
-        heads, width = self.config.heads, self.config.width // self.config.heads
-        for layer in state.layers:
-            like = layer.source_keys[:, 0, 0]
-            layer.past = KeyValues.empty(like, heads=heads, width=width)
-        return state
+        return self.words.start(*self._read(source, lengths))
 
     def step(
         self, tokens: Int[Tensor, " R"], state: TransformerState
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
-        features = self._decode(tokens[:, None], state)
-        state.position += 1
-        return self.output(features[:, 0]), state
+        return self.words.step(tokens, state)
 
-    def _remember(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> TransformerState:
+    def _read(
+        self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B 1 1 S"] | None]:
+        """The source as a memory, and what of it is no padding."""
         ragged = int(lengths.min()) < source.shape[1]
         mask = masks.padding(lengths.to(source.device), source.shape[1]) if ragged else None
-        x = self._embed(source, start=0)
+        x = self.words.embed(source)
         for layer in self.encoder:
             x = layer(x, mask=mask)
-        x = self.encoder_norm(x)
-        return TransformerState([layer.remember(x) for layer in self._decoders()], mask, 0)
-
-    def _decode(self, target: Int[Tensor, "R T"], state: TransformerState) -> Tensor:
-        x = self._embed(target, start=state.position)
-        for layer, memory in zip(self._decoders(), state.layers):
-            x = layer(x, memory, source_mask=state.source_mask)
-        return self.decoder_norm(x)
-
-    def _embed(self, tokens: Int[Tensor, "B T"], *, start: int) -> Float[Tensor, "B T D"]:
-        x = self.embedding(tokens) * self.config.width**0.5
-        return self.dropout(x if self.positions is None else self.positions(x, start=start))
-
-    def _embed_rows(self, rows: Rows) -> Float[Tensor, "1 T D"]:
-        x = self.embedding(rows.tokens[None]) * self.config.width**0.5
-        if self.positions is not None:
-            x = self.positions.at(x, rows.places[None], rows.longest)
-        return self.dropout(x)
-
-    def _decoders(self) -> list[DecoderLayer]:
-        return list(self.decoder)  # type: ignore[arg-type]
+        return self.encoder_norm(x), mask
 
 
 PRESETS: dict[str, ModelConfig] = {

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
 from saccade.attention.kernels.linear import Linear
+from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.encoder import EncoderLayer
-from saccade.blocks.patches import Patches, resized
+from saccade.blocks.encoder import EncoderLayer, carried
+from saccade.blocks.patches import Patches, placed, resized
+from saccade.blocks.residual import added_norm
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
 from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
@@ -97,9 +99,11 @@ class Vit(ImageEncoder):
             elif parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.02)
 
+    steady = True  # the same kernels for all pictures of a size: an update can be recorded
+
     @property
     def stages(self) -> int:
-        return self.config.depth
+        return len(self.encoder)
 
     def channels(self, stage: int | None = None) -> int:
         self.checked(stage)
@@ -109,18 +113,25 @@ class Vit(ImageEncoder):
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B T D"]:
         """What is known at the class token and, after it, at each patch in reading order."""
-        stage, shape = self.checked(stage), self.patches.shape(image)
-        places = self._positions(shape)
-        x = self.patches(image) + places[1:]
-        first = (self.class_token + places[0]).expand(len(x), 1, -1)
-        x = self.dropout(torch.cat([first, x], dim=1))  # (B, 1 + P, D)
-        for layer in self.encoder[:stage]:
+        stage = self.checked(stage)
+        x, layers = self._start(image), self.encoder[:stage]
+        if stage < self.stages or not isinstance(self.norm, nn.LayerNorm):
+            for layer in layers:
+                x = layer(x)
+            return x
+        x, change = carried(layers, x)
+        return self.norm(x) if change is None else added_norm(x, change, self.norm)[0]
+
+    def _start(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B T D"]:
+        """What goes into the first block; who watches the blocks is told the picture's grid."""
+        shape = self.patches.shape(image)
+        for layer in self.encoder:
             assert isinstance(layer, EncoderLayer)
             site = layer.self_attention
             if site.watcher is not None:
                 site.rows = site.columns = _axis(*shape)
-            x = layer(x)
-        return self.norm(x) if stage == self.stages else x
+        places, first = self.places(image)
+        return self.dropout(placed(first, self.patches(image), places[1:]))  # (B, 1 + P, D)
 
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
@@ -129,18 +140,54 @@ class Vit(ImageEncoder):
         patches = self.tokens(image, stage)[:, 1:]
         return patches.mT.unflatten(2, self.patches.shape(image))
 
+    def drop_after(self, stage: int) -> None:
+        if self.checked(stage) < self.stages:
+            del self.encoder[stage:]
+            self.norm = nn.Identity()
+
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
-        return self.tokens(image)[:, 0]
+        """What is known at the class token.
+
+        Of the last block nothing else is computed: all others are only looked at there.
+        """
+        *before, last = self.encoder
+        assert isinstance(last, EncoderLayer)
+        x, change = carried(before, self._start(image))
+        around = last.around_attention
+        if change is None:
+            normed = around.norm(x)
+        else:
+            assert isinstance(around.norm, nn.LayerNorm)
+            normed, x = added_norm(x, change, around.norm)
+        seen = _from_class(last.self_attention, normed)
+        x = last.around_mlp(x[:, :1] + around.dropout(seen), last.mlp)
+        return self.norm(x)[:, 0]
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.head(self.pooled(image))
 
-    def _positions(self, shape: tuple[int, int]) -> Float[Tensor, "T D"]:
-        side = self.config.side
-        if shape == (side, side):
-            return self.positions
-        cells = resized(self.positions[1:], (side, side), shape)
-        return torch.cat([self.positions[:1], cells])
+    def places(
+        self, image: Float[Tensor, "B 3 H W"]
+    ) -> tuple[Float[Tensor, "T D"], Float[Tensor, " D"]]:
+        """The position of each token of such a picture, and the class token at its own."""
+        side, shape = self.config.side, self.patches.shape(image)
+        places = self.positions
+        if shape != (side, side):
+            cells = resized(self.positions[1:], (side, side), shape)
+            places = torch.cat([self.positions[:1], cells])
+        return places, self.class_token + places[0]
+
+
+def _from_class(attention: MultiHeadAttention, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B 1 D"]:
+    """What the class token reads. Who watches is shown what all would: they need not know."""
+    watcher, attention.watcher = attention.watcher, None
+    try:
+        read = attention(x[:, :1], x)
+    finally:
+        attention.watcher = watcher
+    if watcher is not None:
+        attention(x, x)
+    return read
 
 
 def _axis(height: int, width: int) -> Axis:
@@ -161,6 +208,7 @@ def _large(patch: int) -> VitConfig:
 
 PRESETS: dict[str, VitConfig] = {
     "vit-nano": VitConfig(image=64, patch=8, width=96, depth=2),
+    "vit-micro": VitConfig(image=64, patch=8, depth=4),
     "vit-mini": VitConfig(image=64, patch=8, depth=6),
     "vit-ti-16": VitConfig(),
     "vit-s-16": _small(16),

@@ -11,7 +11,7 @@ from saccade.blocks.affine import Precision
 from saccade.decode.captured import Captured
 from saccade.decode.engine import AnyPrecision
 from saccade.errors import ConfigError
-from saccade.models.lean import LeanGpt, LeanTransformer, lean
+from saccade.models.lean import Lean, lean
 
 
 class Ready:
@@ -19,33 +19,36 @@ class Ready:
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self._made: dict[Precision, LeanTransformer | LeanGpt] = {}
+        self._made: dict[Precision, Lean | None] = {}
         self._captured: dict[Precision, Captured] = {}
         self._weights: object = None
 
     def decoder(self, precision: AnyPrecision) -> Any:
         """The model stripped for decoding, or the model itself where that is not to be had."""
-        chosen = self._checked(precision)
-        if chosen not in self._made:
-            made = lean(self.model, chosen)
-            if made is None:
-                if precision in ("bfloat16", "int8"):
-                    raise ConfigError(
-                        f"precision={precision!r} is for Transformers; {type(self.model).__name__} "
-                        "decodes in float32"
-                    )
-                return self.model
-            self._made[chosen] = made
-        return self._made[chosen]
+        return self._stripped(self._checked(precision)) or self._plain(precision)
 
     def captured(self, precision: AnyPrecision) -> Captured | None:
         """Steps of the same that a GPU replays, where there is a GPU."""
-        decoder, chosen = self.decoder(precision), self._checked(precision)
-        if decoder is self.model or not decoder.can_be_captured:
+        chosen = self._checked(precision)
+        decoder = self._stripped(chosen)
+        if decoder is None or not decoder.can_be_captured:
             return None
         if chosen not in self._captured:
             self._captured[chosen] = Captured(decoder)
         return self._captured[chosen]
+
+    def _stripped(self, precision: Precision) -> Lean | None:
+        if precision not in self._made:
+            self._made[precision] = lean(self.model, precision)
+        return self._made[precision]
+
+    def _plain(self, precision: AnyPrecision) -> nn.Module:
+        if precision in ("bfloat16", "int8"):
+            raise ConfigError(
+                f"precision={precision!r} is for Transformers; {type(self.model).__name__} "
+                "decodes in float32"
+            )
+        return self.model
 
     def _checked(self, precision: AnyPrecision) -> Precision:
         marks = [(p.data_ptr(), _version(p)) for p in self.model.parameters()]

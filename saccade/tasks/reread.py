@@ -47,7 +47,7 @@ def reread_translation(
     with looking(model, keep=keep) as trace:
         features = model(reading, torch.tensor([reading.shape[1]]), written)
         seen = {name: trace[name].cpu() for name in trace}
-    return Reread(seen, trace.axes, *_chosen(model.output(features)[0], said))
+    return Reread(seen, trace.axes, *chosen(model.output(features)[0], said))
 
 
 @torch.inference_mode()
@@ -65,7 +65,7 @@ def reread_text(writer: Writer, tokens: list[int], *, keep: Keep) -> Reread:
     return Reread(
         seen,
         trace.axes,
-        *_chosen(model.output(features)[0], tokens[1:]),
+        *chosen(model.output(features)[0], tokens[1:]),
     )
 
 
@@ -74,7 +74,7 @@ def _check(model: Any) -> None:
         raise ConfigError(f"{type(model).__name__} has no attention to look at")
 
 
-def _chosen(
+def chosen(
     logits: Float[Tensor, "T V"], said: list[int]
 ) -> tuple[list[float], list[list[tuple[int, float]]]]:
     """How probable each word was, and the most probable ones at its place."""

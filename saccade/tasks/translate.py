@@ -73,7 +73,7 @@ class Translator:
         """
         sources = [self.encode(text) for text in texts]
         for rows in _batches([len(source) for source in sources], self._batch_tokens // how.beam):
-            tell = None if on_step is None else _renumbered(on_step, rows)
+            tell = None if on_step is None else renumbered(on_step, rows)
             found = self._decode([sources[row] for row in rows], how, look=look, on_step=tell)
             for row, hypotheses in zip(rows, found):
                 if hypotheses:
@@ -134,7 +134,7 @@ class Translator:
         # Only the model itself can be looked into.
         model: Any = self.model if look else self.ready.decoder(how.precision)
         captured = None if look else self.ready.captured(how.precision)
-        lengths = torch.tensor([len(source) for source in sources])
+        lengths = torch.tensor([source.numel() for source in sources])
         first = torch.full((len(sources),), START, device=self.device)
         limits = self.limits(lengths)
         with torch.inference_mode():
@@ -179,7 +179,7 @@ class Translator:
         return encode_source(self.vocabulary, text)
 
 
-def _renumbered(on_step: OnStep, rows: list[int]) -> OnStep:
+def renumbered(on_step: OnStep, rows: list[int]) -> OnStep:
     """Speak of texts, where the search speaks of rows of its batch."""
 
     def tell(step: dict[int, list[Candidate]]) -> list[int]:

@@ -2,9 +2,10 @@
 
 import math
 
+from saccade.tasks.captioned import CaptioningSettings
 from saccade.train.files import replace_file
 from saccade.train.folder import RunFolder
-from saccade.train.recipes import Recipe
+from saccade.train.recipe import Recipe
 
 
 def write_card(run: RunFolder, recipe: Recipe, best_loss: float, best_step: int) -> None:
@@ -16,6 +17,7 @@ def write_card(run: RunFolder, recipe: Recipe, best_loss: float, best_step: int)
         if math.isfinite(best_loss)
         else "Not validated yet."
     )
+    example = "photo.jpg" if isinstance(recipe.task, CaptioningSettings) else '"…"'
     text = f"""---
 library_name: saccade
 tags: [attention, {recipe.system}]
@@ -28,7 +30,7 @@ tags: [attention, {recipe.system}]
 
 ```
 saccade eval {run.path}
-saccade predict {run.path} "…"
+saccade predict {run.path} {example}
 ```
 
 Settings are in `config.json`, the course of training in `metrics.jsonl`.

@@ -103,7 +103,8 @@ class Trainer:
         self._batch = Ahead(self._make_batch) if on_gpu else self._make_batch
         self._work = self._compute
         self.captured: Captured | None = None
-        if on_gpu and settings.capture and world.size == 1 and getattr(model, "packs", False):
+        steady = getattr(model, "packs", False) or getattr(model, "steady", False)
+        if on_gpu and settings.capture and world.size == 1 and steady:
             self.captured = self._work = Captured(self._compute)
         self._spoilt = torch.zeros((), dtype=torch.bool, device=world.device)
         self._pending: list[_Pending] = []
@@ -322,25 +323,27 @@ def _optimizer(
     model: nn.Module, settings: TrainSettings, device: torch.device
 ) -> torch.optim.AdamW:
     """AdamW; matrices decay, everything else (and embeddings, by name) does not."""
-    decays, stays = [], []
+    alike: dict[tuple[bool, float], list[nn.Parameter]] = {(True, 1.0): [], (False, 1.0): []}
     for name, parameter in model.named_parameters():
-        shrink = parameter.dim() > 1 and "embedding" not in name and "positions" not in name
-        (decays if shrink else stays).append(parameter)
-    groups = [
-        {"params": decays, "weight_decay": settings.weight_decay},
-        {"params": stays, "weight_decay": 0.0},
+        shrinks = parameter.dim() > 1 and "embedding" not in name and "positions" not in name
+        share = settings.encoder_rate if name.startswith("eye.encoder.") else 1.0
+        alike.setdefault((shrinks, share), []).append(parameter)
+    groups: list[dict[str, Any]] = [
+        {"params": parameters, "share": share, "weight_decay": settings.weight_decay * shrinks}
+        for (shrinks, share), parameters in alike.items()
     ]
     betas, fused = (0.9, settings.beta2), device.type in ("cpu", "cuda")
     if device.type != "cuda":
         return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=betas, fused=fused)
-    rate = torch.tensor(settings.learning_rate, device=device)  # a captured step reads it there
-    return torch.optim.AdamW(groups, lr=rate, betas=betas, fused=True, capturable=True)
+    for group in groups:  # a captured step reads its own there
+        group["lr"] = torch.tensor(settings.learning_rate, device=device)
+    return torch.optim.AdamW(groups, betas=betas, fused=True, capturable=True)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """The learning rate of the next update."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
+            group["lr"].fill_(rate * group.get("share", 1.0))
         else:
-            group["lr"] = rate
+            group["lr"] = rate * group.get("share", 1.0)

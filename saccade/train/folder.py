@@ -15,7 +15,7 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.train.checkpoint import read_tensors, serialise
 from saccade.train.files import read_json, replace_file
-from saccade.train.recipes import Recipe, from_table, to_table
+from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.settings import HARMLESS
 
 

@@ -16,6 +16,8 @@ from saccade.data.mixed import MixedBatches
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import RunError
 from saccade.tasks.base import Plan, Task
+from saccade.tasks.captioned import CaptioningSettings
+from saccade.tasks.captioning import Captioning
 from saccade.tasks.language import Language
 from saccade.tasks.translation import Translation, TranslationSettings
 from saccade.train.card import write_card
@@ -24,7 +26,7 @@ from saccade.train.distributed import World, join_world
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder, changes
 from saccade.train.log import Log
-from saccade.train.recipes import Recipe, with_vocabulary
+from saccade.train.recipe import Recipe, with_vocabulary
 from saccade.train.settings import TrainSettings
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
@@ -76,14 +78,16 @@ PLANS: dict[str, Plan] = {"similar": Batches.plan, "mixed": MixedBatches.plan}
 
 def make_task(recipe: Recipe, vocabulary: Vocabulary | None) -> Task[Any]:
     """The recipe's data, tokenised."""
-    kind = Translation if isinstance(recipe.task, TranslationSettings) else Language
-    return kind(
-        recipe.task,  # type: ignore[arg-type]
-        batch_tokens=recipe.train.batch_tokens,
-        seed=recipe.train.seed,
-        plan=PLANS[recipe.train.batches],
-        vocabulary=vocabulary,
-    )
+    settings, train = recipe.task, recipe.train
+    common: dict[str, Any] = {
+        "batch_tokens": train.batch_tokens,
+        "seed": train.seed,
+        "vocabulary": vocabulary,
+    }
+    if isinstance(settings, CaptioningSettings):
+        return Captioning(settings, **common)
+    kind = Translation if isinstance(settings, TranslationSettings) else Language
+    return kind(settings, plan=PLANS[train.batches], **common)  # type: ignore[arg-type]
 
 
 def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tuple[Trainer, Recipe]:
@@ -112,8 +116,16 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
             f"device {world.device}"
         )
     )
-    _resume(trainer, run, watch)
+    if not _resume(trainer, run, watch) and (report := _published(trainer.model)) is not None:
+        watch(Note(report))
     return trainer, recipe
+
+
+def _published(model: Any) -> str | None:
+    """Let a model with an image encoder start from published weights, if its config names any."""
+    load = getattr(model, "load_encoder", None)
+    report = None if load is None else load()
+    return None if report is None else str(report)
 
 
 def _padding(trainer: Trainer) -> float:
@@ -122,16 +134,18 @@ def _padding(trainer: Trainer) -> float:
     return 0.0 if packed else trainer.task.padding
 
 
-def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> None:
+def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> bool:
+    """Go on from the newest checkpoint, if there is one."""
     checkpoint, troubles = load_newest(run.checkpoints)
     for trouble in troubles:
         watch(Note(f"passed over: {trouble}"))
     if checkpoint is None:
-        return
+        return False
     _refuse_foreign(checkpoint, _fingerprint(trainer, run), run, watch)
     trainer.restore(checkpoint)
     how = "already trained to" if trainer.finished else "going on from"
     watch(Note(f"{how} step {checkpoint.step:,} of {trainer.settings.steps:,}"))
+    return True
 
 
 def _go_on(

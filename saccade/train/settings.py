@@ -14,11 +14,13 @@ class TrainSettings:
 
     Args:
         steps: updates of the weights in all.
-        batch_tokens: tokens of a micro-batch, source and target and padding counted.
+        batch_tokens: tokens of a micro-batch, source and target and padding counted; where there
+            are pictures, words of their captions on average.
         batches: of sentences of similar length, or all of one shape with every length mixed: that
             one is compiled and captured once, so a GPU need not wait for Python.
         accumulate: micro-batches to one update.
         learning_rate: its highest value.
+        encoder_rate: the share of it that the weights of an image encoder get.
         schedule: how it falls after the warm-up.
         warmup: updates over which it rises to its highest value.
         beta2: AdamW's memory of squared gradients.
@@ -44,6 +46,7 @@ class TrainSettings:
     batches: Literal["similar", "mixed"] = "similar"
     accumulate: int = 1
     learning_rate: float = 1e-3
+    encoder_rate: float = 1.0
     schedule: ScheduleKind = "inverse-sqrt"
     warmup: int = 400
     beta2: float = 0.98
@@ -67,7 +70,8 @@ class TrainSettings:
         positive = ("steps", "batch_tokens", "accumulate", "validate_every", "keep", "log_every")
         check_positive(self, *positive)
         check_fraction(self, "beta2", "ema")
-        for name in ("learning_rate", "weight_decay", "clip", "warmup", "patience", "save_every"):
+        rates = ("learning_rate", "encoder_rate", "weight_decay", "clip")
+        for name in (*rates, "warmup", "patience", "save_every"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
 

@@ -8,9 +8,12 @@ import pytest
 from saccade.data.lingua import LinguaSettings
 from saccade.models.language import RnnLanguageConfig
 from saccade.models.rnn_attention import RnnAttentionConfig
+from saccade.models.show_attend_tell import ShowAttendTellConfig
+from saccade.tasks.captioned import CaptioningSettings
 from saccade.tasks.language import LanguageSettings
 from saccade.tasks.translation import TranslationSettings
-from saccade.train.recipes import RECIPES, Recipe
+from saccade.train.recipe import Recipe
+from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
 
@@ -45,4 +48,21 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "captioner"
+    recipe = Recipe(
+        about="tiny",
+        system="S11",
+        lecture="none",
+        model=ShowAttendTellConfig(width=16, hidden=16),
+        task=CaptioningSettings(image=32, scenes=24, longest=20),
+        train=replace(QUICK, steps=2),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.tasks.captioned.HELD_BACK", 12)
+        train(recipe, folder, lambda event: None)
     return folder

@@ -25,7 +25,7 @@ Found = dict[str, Any]
 class Case:
     """A block's name, its sizes, and the share of its elements that is dropped."""
 
-    block: str  # norm_beside, add_norm, add_dropped or relu_dropped
+    block: str  # norm_beside, add_norm, add_norm_beside, add_dropped, relu_dropped or a gelu
     shape: tuple[int, ...] = (3, 5, 16)
     rate: float = 0.0
     x: torch.dtype = torch.float32
@@ -46,8 +46,12 @@ class Case:
             x, change = (y.transpose(0, 1).contiguous().transpose(0, 1) for y in (x, change))
         if self.block == "relu_dropped":
             return [x]
+        if self.block in GELUS:
+            return [x, draws(width)]  # the second is a bias that is in x already
         if self.block == "add_dropped":
             return [x, change]
+        if self.block == "add_norm_beside":
+            return [x, change, draws(width), draws(width), draws(width)]
         return [x, *([change] if self.block == "add_norm" else []), draws(width), draws(width)]
 
     def flow(self) -> Tensor:
@@ -59,6 +63,7 @@ class Case:
         return 3e-2 if torch.bfloat16 in (self.x, self.change) else 5e-6
 
 
+GELUS = {"gelu": "none", "gelu_tanh": "tanh"}
 HALF = torch.bfloat16
 CASES = {
     "norm": Case("norm_beside"),
@@ -86,6 +91,21 @@ CASES = {
     "bend halves": Case("relu_dropped", x=HALF),
     "bend and drop": Case("relu_dropped", (3, 3000), rate=0.4),
     "bend and drop, strided": Case("relu_dropped", rate=0.4, strided=True),
+    "carry": Case("add_norm_beside"),
+    "carry, odd": Case("add_norm_beside", (9, 21)),
+    "carry, strided": Case("add_norm_beside", strided=True),
+    "carry, rows for few programs": Case("add_norm_beside", (35, 8), programs=2),
+    "carry halves": Case("add_norm_beside", change=HALF),
+    "carry halves in halves": Case("add_norm_beside", x=HALF, change=HALF),
+    "drop and carry": Case("add_norm_beside", (9, 21), rate=0.6, programs=2),
+    "drop halves and carry": Case("add_norm_beside", change=HALF, rate=0.3),
+    "gelu": Case("gelu"),
+    "gelu, wide": Case("gelu", (40, 300), programs=3),
+    "gelu of halves": Case("gelu", (40, 33), x=HALF),
+    "gelu and drop, strided": Case("gelu", rate=0.4, strided=True),
+    "gelu by tanh": Case("gelu_tanh", (40, 300), programs=3),
+    "gelu by tanh of halves": Case("gelu_tanh", x=HALF),
+    "gelu by tanh and drop": Case("gelu_tanh", (7, 700), rate=0.3, programs=2),
 }
 
 
@@ -101,6 +121,12 @@ def reference(case: Case, kept: Tensor, parts: list[Tensor]) -> Tensor:
         return F.layer_norm(x, x.shape[-1:], *rest, EPSILON) + 2 * x
     if case.block == "relu_dropped":
         return kept * x.relu()
+    if case.block in GELUS:
+        x = x + rest[0] - rest[0].detach()  # its value is in x already
+        return kept * F.gelu(x, approximate=GELUS[case.block])
+    if case.block == "add_norm_beside":
+        total = x + kept * (rest[0] + rest[1] - rest[1].detach())
+        return F.layer_norm(total, x.shape[-1:], *rest[2:], EPSILON) + 2 * total
     total = x + kept * rest[0]
     if case.block == "add_dropped":
         return total
@@ -111,7 +137,8 @@ def kept_backward(case: Case, gradients: list[Tensor]) -> Tensor:
     """Which elements the way back keeps, and what it multiplies these by."""
     if not case.rate:
         return torch.ones(case.shape, dtype=torch.float64)
-    through = gradients[0] if case.block == "relu_dropped" else gradients[1]
+    alone = case.block == "relu_dropped" or case.block in GELUS
+    through = gradients[0] if alone else gradients[1]
     return (through != 0).double() * kept_scale(case.rate)
 
 
@@ -179,13 +206,19 @@ def test_a_rate_of_one_drops_all(found: Found) -> None:
 
 
 def computed(case: Case) -> list[Tensor]:
-    from saccade.blocks.kernels import activation, residual
+    from saccade.blocks.kernels import activation, gelu, residual
 
-    residual.PROGRAMS = case.programs
+    residual.PROGRAMS = gelu.PROGRAMS = case.programs
     parts = [x.requires_grad_() for x in case.inputs()]
     torch.manual_seed(3)
     if case.block == "relu_dropped":
         output = activation.relu_dropped(*parts, rate=case.rate)
+    elif case.block in GELUS:
+        tanh = case.block == "gelu_tanh"
+        output = gelu.gelu_dropped(*parts, rate=case.rate, tanh=tanh)
+    elif case.block == "add_norm_beside":
+        normed, beside = residual.add_norm_beside(*parts, EPSILON, rate=case.rate)
+        output = normed + 2 * beside
     elif case.block == "add_dropped":
         output = residual.add_dropped(*parts, rate=case.rate)
     elif case.block == "add_norm":

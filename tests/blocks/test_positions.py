@@ -11,6 +11,7 @@ from saccade.blocks.positions import (
     Added,
     Concatenated,
     FixedPositions,
+    GridPositions,
     LearnedPositions,
     fraction,
     make_positions,
@@ -91,6 +92,14 @@ def test_two_dimensional_sinusoids_need_an_even_width() -> None:
     message = r"^channels=7 must be even: half for rows, half for columns$"
     with pytest.raises(ConfigError, match=message):
         sinusoids_2d(2, 2, 7)
+
+
+def test_positions_of_a_grid_are_its_sinusoids_row_by_row_whatever_grid_came_before() -> None:
+    positions = GridPositions(8).double()
+    for shape in ((2, 3), (3, 2), (3, 2), (2, 3)):
+        assert positions(shape).dtype == torch.float64
+        assert torch.equal(positions(shape), sinusoids_2d(*shape, 8).view(6, 8).double())
+    assert positions.state_dict() == {}
 
 
 @pytest.mark.parametrize("kind", [*ENCODINGS, "learned"])

@@ -162,3 +162,17 @@ def test_reversing_turns_each_sequence_around_and_leaves_its_padding() -> None:
     turned = reverse(tokens, torch.tensor([4, 2]))
     assert turned.tolist() == [[7, 6, 5, 4], [9, 8, 0, 0]]
     assert torch.equal(reverse(turned, torch.tensor([4, 2])), tokens)
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("cell", CELL_KINDS)
+def test_without_a_gradient_it_reads_the_same(cell: CellKind, ways: int) -> None:
+    torch.manual_seed(0)
+    reader = SourceReader(3, 4, cell=cell, depth=2, ways=ways).double()  # type: ignore[arg-type]
+    x, lengths = torch.randn(4, 6, 3, dtype=torch.float64), torch.tensor([2, 5, 1, 5])
+    with torch.no_grad():
+        found, last = reader(x, lengths)
+    expected, expected_last = reader(x, lengths)
+    torch.testing.assert_close(found, expected.detach(), atol=1e-12, rtol=0)
+    for one, other in zip(both_states(last), both_states(expected_last), strict=True):
+        torch.testing.assert_close(one, other.detach(), atol=1e-12, rtol=0)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 
+from saccade.blocks.gates import GATES
 from saccade.blocks.slots import Room, Slots
 from saccade.data.vocabulary import END, START
 from saccade.decode.beam import Beam, search
@@ -24,12 +25,19 @@ from saccade.decode.captured import Captured, Step, room_for
 from saccade.decode.greedy import Lines, extend
 from saccade.decode.top import best_of, top
 from saccade.models.lean import lean
+from tests.models import captioners
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TARGET, TRANSLATORS, build
 
 ROOT = Path(__file__).parents[2]
 LIMITS = torch.tensor([7, 3, 5])
 FIRST = torch.full((3,), START)
 NAMES = ("transformer post sinusoids", "transformer pre learned", "gpt-nano")
+RECURRENT = (
+    "rnn-attention vanilla layer depth=1",
+    "rnn-attention gru input depth=2",
+    "rnn-attention lstm readout depth=2",
+    "rnn-attention-luong",
+)
 CHECKS: dict[str, Callable[[], None]] = {}
 
 
@@ -47,6 +55,12 @@ def decoders() -> list[tuple[Any, Callable[[], Any]]]:
         gpt = name == "gpt-nano"
         begin = (lambda m=model: m.read(TARGET[:, :3], None)[1]) if gpt else None
         found.append((model, begin or (lambda m=model: m.start(SOURCE, LENGTHS))))
+    captioner = replace(captioners.CONFIGS["cnn pre"], width=24)  # heads of 12: no power of two
+    told: Any = lean(captioners.build(captioner, torch.float32), "float32")
+    found.append((told, lambda: told.start(captioners.PICTURES)))
+    for name in RECURRENT:
+        model = lean(build(TRANSLATORS[name], torch.float32), "float32")
+        found.append((model, lambda m=model: m.start(SOURCE, LENGTHS)))
     return found
 
 
@@ -127,6 +141,8 @@ def same_notes(one: Book, other: Book, places: Slots, expected: Slots) -> None:
         assert torch.equal(ours[live], theirs[live]), name
     beams = live.shape[1]
     assert torch.equal(places.tokens.view(-1, beams)[live], expected.tokens.view(-1, beams)[live])
+    origins, known = (x.origins.view(-1, beams)[live] for x in (places, expected))
+    assert torch.equal(origins, known)
     assert torch.equal(places.writers[..., :time][live], expected.writers[..., :time][live])
     assert torch.equal(places.clock, expected.clock)
 
@@ -151,6 +167,49 @@ def one_kernel_notes_what_many_operations_do() -> None:
         for name in ("time", "over", "ended", "sizes", "log_p", "words"):
             assert torch.equal(getattr(both[0], name), getattr(both[1], name)), name
         assert torch.equal(slots.tokens, words)
+
+
+@check
+def beams_that_share_a_memory_read_what_the_formula_says() -> None:
+    from saccade.attention.kernels.additive_beams import read
+
+    rng = torch.Generator().manual_seed(0)
+    for sentences, beams, places, hidden, width in ((3, 1, 5, 7, 9), (2, 3, 31, 300, 140)):
+        rows, memory = sentences * beams, (sentences, places)
+        shapes = (rows, 2 * hidden), (*memory, hidden), (*memory, width), (hidden,), (rows, width)
+        wide, k, v, w, onto = (torch.randn(shape, generator=rng) for shape in shapes)
+        q = wide[:, hidden:]  # beside something else, as a joint product leaves it
+        hide = torch.zeros(sentences, 1, places)
+        hide[-1, :, places // 2 :] = -torch.inf
+        by_sentence = q.unflatten(0, (sentences, beams)).double()
+        e = (by_sentence[:, :, None] / 2 + k.double()[:, None] / 2).tanh() @ (w.double() / 2)
+        for some in (hide, None):
+            a = (e if some is None else e + some).softmax(dim=-1)
+            c = (a @ v.double()).flatten(0, 1)
+            assert (read(q, k, v, some, w, None) - c).abs().max() < 1e-5
+            assert (read(q, k, v, some, w, onto) - (c + onto).tanh()).abs().max() < 1e-5
+
+
+@check
+def a_cell_steps_in_one_kernel_as_its_gates_do() -> None:
+    from saccade.blocks.kernels import cell
+
+    cell.BLOCK = 16
+    rng = torch.Generator().manual_seed(0)
+    for kind, gates in (("vanilla", 1), ("gru", 3), ("lstm", 4)):
+        x, u, h, c = (
+            torch.randn(shape, generator=rng) for shape in ((3, 150), (3, 140), (3, 33), (3, 33))
+        )
+        x, u = x[:, : gates * 33], u[:, : gates * 33]  # beside something else
+        state = h, c if kind == "lstm" else None
+        expected, _ = GATES[kind].step(x, u, state)
+        found = cell.cell(kind, x, u, state, None)
+        cell.cell(kind, x, u, state, state)  # in place
+        for one, same, other in zip(found, state, expected):
+            assert (one is None) == (other is None)
+            if one is not None and other is not None:
+                torch.testing.assert_close(one, other)
+                assert torch.equal(one, same)
 
 
 @check

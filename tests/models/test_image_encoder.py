@@ -161,7 +161,7 @@ def test_a_stage_that_is_not_there_is_refused(stage: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        (ResNetConfig, {"depth": 19}, "settings.depth=19 must be one of: 18, 34, 50, 101"),
+        (ResNetConfig, {"depth": 19}, "settings.depth=19 must be one of: 10, 18, 34, 50, 101"),
         (ResNetConfig, {"width": 0}, "width=0 must be at least 1"),
         (ResNetConfig, {"classes": -1}, "classes=-1 must be 0 (none) or more"),
         (MobileNetConfig, {"multiplier": 0.0}, "multiplier=0.0 must be above 0"),
@@ -178,3 +178,21 @@ def test_wrong_settings_are_refused(
     with pytest.raises(ConfigError) as error:
         from_dict(kind, settings)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_lies_beyond_a_stage_is_given_up_and_the_stage_stays(name: str) -> None:
+    for stage in range(1, build(name).stages + 1):
+        model = build(name, classes=0).eval()
+        expected, width = model.grid(IMAGE, stage), model.channels(stage)
+        model.drop_after(stage)
+        assert torch.equal(model.grid(IMAGE, stage), expected)
+        assert model.channels(stage) == width
+        model.train().grid(IMAGE, stage).square().sum().backward()
+        assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_stage_that_is_not_there_cannot_be_dropped_after(name: str) -> None:
+    with pytest.raises(ConfigError, match="stage=9 is not there"):
+        build(name).drop_after(9)

@@ -17,6 +17,7 @@ from saccade.models import (
     Seq2SeqConfig,
     TransformerConfig,
 )
+from saccade.models.captioner import CaptionerConfig
 
 VOCABULARY = 11
 SMALL = {"vocabulary": VOCABULARY, "width": 8, "heads": 2, "hidden": 16, "longest": 24}
@@ -41,7 +42,11 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
     return {name: config for name, config in configs.items() if first[config] == name}
 
 
-PRESETS_SHRUNK = {name: shrunk(config) for name, config in PRESETS.items()}
+PRESETS_SHRUNK = {
+    name: shrunk(config)
+    for name, config in PRESETS.items()
+    if not isinstance(config, CaptionerConfig)  # they read pictures, and have a zoo of their own
+}
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 
 _TRANSLATORS: dict[str, ModelConfig] = {

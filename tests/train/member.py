@@ -22,7 +22,7 @@ from small import small_language, small_recipe
 from saccade.train import run
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
-from saccade.train.recipes import Recipe
+from saccade.train.recipe import Recipe
 
 
 def recipe_of(data: Path | str, kind: str, change: dict[str, Any]) -> Recipe:

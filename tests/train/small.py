@@ -13,7 +13,7 @@ from saccade.models.gpt import GptConfig
 from saccade.models.transformer import TransformerConfig
 from saccade.tasks.language import LanguageSettings
 from saccade.tasks.translation import TranslationSettings
-from saccade.train.recipes import Recipe
+from saccade.train.recipe import Recipe
 from saccade.train.run import Note, Outcome, train
 from saccade.train.settings import TrainSettings
 

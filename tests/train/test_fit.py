@@ -17,7 +17,8 @@ from saccade.errors import RunError
 from saccade.train.average import Average
 from saccade.train.distributed import World
 from saccade.train.fit import Clock, Skipped, Trainer, Update, seed_update
-from saccade.train.recipes import RECIPES, with_vocabulary
+from saccade.train.recipe import with_vocabulary
+from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
 from saccade.train.schedule import learning_rate
 

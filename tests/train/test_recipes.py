@@ -9,15 +9,14 @@ from small import small_recipe
 
 from saccade.errors import ConfigError
 from saccade.train.folder import changes
-from saccade.train.recipes import (
-    RECIPES,
+from saccade.train.recipe import (
     from_table,
     load_recipe,
-    recipe,
     save_recipe,
     to_table,
     with_vocabulary,
 )
+from saccade.train.recipes import RECIPES, recipe
 
 
 @pytest.mark.parametrize("name", RECIPES)

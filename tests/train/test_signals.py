@@ -17,7 +17,7 @@ import torch
 from small import HaltError, halt_at, hashes, losses, same_run, small_recipe, write_corpus
 
 from saccade.train.checkpoint import load_newest
-from saccade.train.recipes import save_recipe
+from saccade.train.recipe import save_recipe
 from saccade.train.run import train
 
 pytestmark = pytest.mark.slow

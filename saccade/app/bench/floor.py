@@ -9,6 +9,7 @@ from saccade.app.bench.timing import Work, measure
 from saccade.models.gpt import GptConfig
 from saccade.models.rnn_attention import RnnAttentionConfig
 from saccade.models.transformer import TransformerConfig
+from saccade.models.vit import VitConfig
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SIDE = {"cuda": 8192, "cpu": 2048}  # of the matrices whose product is timed
@@ -61,6 +62,14 @@ def language_flops(config: GptConfig, rows: int, window: int) -> float:
     linear = 2 * rows * window * (12 * layers * D**2 + D * config.vocabulary)
     pairs = rows * window * (window + 1) // 2
     return float(BACKWARD * (linear + 4 * D * layers * pairs))
+
+
+def picture_flops(config: VitConfig, pictures: int) -> float:
+    """Of one pass forward of a Vision Transformer, every token of every block counted."""
+    D, tokens = config.width, 1 + config.side**2
+    patches = 3 * config.patch**2 * D * config.side**2
+    blocks = config.depth * (12 * D**2 * tokens + 2 * D * tokens**2)
+    return float(2 * pictures * (patches + blocks + D * config.classes))
 
 
 def decoding_floor(

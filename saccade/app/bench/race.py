@@ -1,7 +1,7 @@
 """The same work done by Saccade and by what a user would pick instead, in one process, in turn."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -41,7 +41,8 @@ class Contender:
 class Job:
     """What all do, `repeats` times in a run.
 
-    `against` is the peer that ratios are to; `agreement` is what that is of.
+    `against` is the peer that ratios are to, the fastest if empty; `agreement` is what that is
+    of; `unit` is what `tokens` counts.
     """
 
     title: str
@@ -50,6 +51,7 @@ class Job:
     against: str
     agreement: str = ""
     repeats: int = 1
+    unit: str = "tokens"
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,17 @@ class Race:
 
 
 class _Started(NamedTuple):
-    """A contender after its first run: how long that took, and what it holds since."""
+    """A contender after its first run: how long that took, and what it holds since.
+
+    `peak` is the most that it held until then: a recorded step goes on using memory that it took
+    when it was recorded, and takes none when it is measured.
+    """
 
     contender: Contender
     ready: Ready
     first_seconds: float
     held: int | None
+    peak: int | None
 
 
 def run_race(
@@ -114,6 +121,9 @@ def run_race(
         tell(f"{one.name} ready: its first run took {started[one.name].first_seconds:.1f} s")
     works = {name: one.ready.work for name, one in started.items()}
     times = measure(works, device, least_seconds=seconds, clock=by_the_wall)
+    others = [one.contender.name for one in started.values() if not one.contender.ours]
+    if not job.against and others:
+        job = replace(job, against=min(others, key=lambda name: times[name].seconds))
     rows = tuple(_row(job, one, times) for one in started.values())
     return Race(job, rows, absent)
 
@@ -137,17 +147,23 @@ def _names(peers: str) -> list[str]:
 
 def _start(one: Contender, device: torch.device) -> _Started:
     before = held_bytes(device)
+    if before is not None:
+        torch.cuda.reset_peak_memory_stats()
     ready = one.make()
     seconds = by_the_wall(ready.work, device)
     after = held_bytes(device)
-    held = None if before is None or after is None else after - before
-    return _Started(one, ready, seconds, held)
+    if before is None or after is None:
+        return _Started(one, ready, seconds, None, None)
+    peak = torch.cuda.max_memory_allocated() - before
+    return _Started(one, ready, seconds, after - before, peak)
 
 
 def _row(job: Job, one: _Started, times: dict[str, Timing]) -> Row:
     time, rival = times[one.contender.name], times.get(job.against)
     seconds = time.seconds / job.repeats
-    peak = None if one.held is None or time.peak_bytes is None else one.held + time.peak_bytes
+    peak = one.peak
+    if one.held is not None and one.peak is not None and time.peak_bytes is not None:
+        peak = max(one.peak, one.held + time.peak_bytes)
     return Row(
         name=one.contender.name,
         milliseconds=1000 * seconds,

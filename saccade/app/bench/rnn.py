@@ -14,6 +14,7 @@ from saccade.app.bench.peers.step_by_step import StepByStep, copy_weights
 from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
 from saccade.app.bench.sentences import Sentences, translation_task
 from saccade.app.bench.settings import LENGTHS, BenchSettings, Size
+from saccade.blocks.affine import Precision
 from saccade.config import check_positive
 from saccade.data.vocabulary import CONTROL
 from saccade.models.rnn_attention import RnnAttention, RnnAttentionConfig
@@ -35,14 +36,16 @@ MODELS: dict[Size, dict[Kind, RnnAttentionConfig]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RnnBench(BenchSettings):
-    """Training and greedy decoding of an RNN translator with additive attention, no dropout.
+    """Training and decoding of an RNN translator with additive attention, no dropout.
 
     Args:
         contexts: readout decodes a whole target at once while training; input (Bahdanau's) cannot.
+        beams: how many hypotheses are kept while decoding; 1 is greedy.
         steps: words of every translation: the weights are such that none ends before.
     """
 
     contexts: tuple[Kind, ...] = ("readout", "input")
+    beams: tuple[int, ...] = (1, 5)
     steps: int = 40
 
     def __post_init__(self) -> None:
@@ -57,13 +60,14 @@ class RnnBench(BenchSettings):
 def run_rnn_bench(
     bench: RnnBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[Race]:
-    """Two races for each use of the context, training and decoding."""
+    """For each use of the context a race in training, and one in decoding for each beam."""
     for context in bench.contexts:
         config = bench.sized(MODELS[bench.fitting][context])
         field = _Field(
             bench, machine, _model(config, bench), LENGTHS["small"].draw(bench, config.vocabulary)
         )
-        for job, contenders in (field.training(), field.decoding()):
+        decoding = (field.decoding(beam) for beam in bench.beams)
+        for job, contenders in (field.training(), *decoding):
             chosen = choose(contenders, bench.peers)
             yield run_race(job, chosen, device=bench.where, seconds=bench.seconds, tell=tell)
 
@@ -114,27 +118,38 @@ class _Field:
             Contender("loop", loop, padding=padding),
         ]
 
-    def decoding(self) -> tuple[Job, list[Contender]]:
-        model = self.model.eval()
-        count, steps = len(self.sentences.sources), self.bench.steps
-        text: Texts = translations(model, self.sentences.inputs, beam=1, words=steps)()
+    def decoding(self, beam: int) -> tuple[Job, list[Contender]]:
+        model, steps = self.model.eval(), self.bench.steps
+        precision: Precision = "bfloat16" if self.bench.arithmetic == "bf16" else "float32"
 
-        def loop() -> Ready:
-            theirs = self._loop().eval()
-            source = self.sentences.padded().source.to(self.bench.where)
+        def search(precision: Precision) -> Callable[[], Texts]:
+            inputs = self.sentences.inputs
+            return translations(model, inputs, beam=beam, words=steps, precision=precision)
 
-            def work() -> Tensor:
-                return theirs.translate(source, steps)
-
-            return Ready(work, agreement(work().tolist(), text))
-
-        def ours() -> Ready:
-            return Ready(translations(model, self.sentences.inputs, beam=1, words=steps))
-
-        flops = rnn_flops(model.config, self.sentences.source_lengths, [steps] * count)
+        text = search("float32")()
+        loop = Contender("loop", lambda: self._decoding_loop(beam, text))
+        count = len(self.sentences.sources)
+        flops = beam * rnn_flops(model.config, self.sentences.source_lengths, [steps] * count)
         job = self._job(f"{steps} words decoded by", count * steps, flops, "same text")
-        job = replace(job, title=f"{job.title}, greedily, in float32")
-        return job, [Contender(SACCADE, ours), Contender("loop", loop)]
+        how = "greedily" if beam == 1 else f"with a beam of {beam}"
+        job = replace(job, title=f"{job.title}, {how}, in {precision}")
+        return job, [Contender(SACCADE, lambda: Ready(search(precision))), loop]
+
+    def _decoding_loop(self, beam: int, text: Texts) -> Ready:
+        """The text is compared in float32; in fewer bits random weights soon go other ways."""
+        theirs, steps = self._loop().eval(), self.bench.steps
+        source = self.sentences.padded().source.to(self.bench.where)
+
+        def work() -> Tensor:
+            if beam == 1:
+                return theirs.translate(source, steps)
+            return theirs.search(source, steps, beam)
+
+        same = agreement(work().tolist(), text)
+        # On a GPU torch packs a recurrence's bfloat16 weights anew at every call, float16 never.
+        halves = torch.float16 if self.bench.on_gpu else torch.bfloat16
+        theirs.to(halves if self.bench.arithmetic == "bf16" else torch.float32)
+        return Ready(work, same)
 
     def _loop(self) -> StepByStep:
         theirs = StepByStep(self.model.config)

@@ -47,31 +47,17 @@ LENGTHS: dict[Size, Lengths] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchSettings(ABC):
-    """Where and how to measure, and the sizes of the models; what is not given fits the device.
+class RaceSettings(ABC):
+    """Where and how to measure; what is not given fits the device.
 
     Args:
-        size: of all models: small (width 256) or base (width 512); auto is base on a GPU.
-        vocabulary: how many words.
-        width: of the vectors.
-        depth: layers of each stack.
-        heads: of each attention.
-        hidden: width inside the MLPs.
-        sentences: rows of a batch.
         device: cpu, cuda …; auto takes the fastest there is.
         precision: fp32 or bf16; auto is bf16 on a GPU.
         peers: names of those to measure beside Saccade, with commas between; all if empty.
         seconds: for which each table is measured at least.
-        seed: of the weights and the words.
+        seed: of the weights and the data.
     """
 
-    size: Literal["auto", "small", "base"] = "auto"
-    vocabulary: int | None = None
-    width: int | None = None
-    depth: int | None = None
-    heads: int | None = None
-    hidden: int | None = None
-    sentences: int | None = None
     device: str = "auto"
     precision: str = "auto"
     peers: str = ""
@@ -83,8 +69,6 @@ class BenchSettings(ABC):
             known = ", ".join(PRECISIONS)
             raise ConfigError(f"precision={self.precision} is not one of auto, {known}")
         check_peers(self.peers, self.known)
-        sizes = ("vocabulary", "width", "depth", "heads", "hidden", "sentences")
-        check_positive(self, *(name for name in sizes if getattr(self, name) is not None))
 
     @property
     @abstractmethod
@@ -100,13 +84,6 @@ class BenchSettings(ABC):
         return self.where.type == "cuda"
 
     @property
-    def fitting(self) -> Size:
-        """The size asked for, or the one that fits the device."""
-        if self.size == "auto":
-            return "base" if self.on_gpu else "small"
-        return self.size
-
-    @property
     def arithmetic(self) -> str:
         """The precision asked for, or the one that fits the device."""
         if self.precision == "auto":
@@ -117,6 +94,41 @@ class BenchSettings(ABC):
     def repeats(self) -> int:
         """Updates in a run: a GPU is told the next while it works at the last."""
         return 10 if self.on_gpu else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchSettings(RaceSettings):
+    """Where and how to measure, and the sizes of models of text.
+
+    Args:
+        size: of all models: small (width 256) or base (width 512); auto is base on a GPU.
+        vocabulary: how many words.
+        width: of the vectors.
+        depth: layers of each stack.
+        heads: of each attention.
+        hidden: width inside the MLPs.
+        sentences: rows of a batch.
+    """
+
+    size: Literal["auto", "small", "base"] = "auto"
+    vocabulary: int | None = None
+    width: int | None = None
+    depth: int | None = None
+    heads: int | None = None
+    hidden: int | None = None
+    sentences: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes = ("vocabulary", "width", "depth", "heads", "hidden", "sentences")
+        check_positive(self, *(name for name in sizes if getattr(self, name) is not None))
+
+    @property
+    def fitting(self) -> Size:
+        """The size asked for, or the one that fits the device."""
+        if self.size == "auto":
+            return "base" if self.on_gpu else "small"
+        return self.size
 
     def sized(self, config: Config) -> Config:
         """A model's settings with the sizes that were given in place of its own."""

@@ -14,8 +14,9 @@ from saccade.app.bench.growth import Growth, GrowthBench, run_growth_bench
 from saccade.app.bench.look import Error, LookBench, Row, errors, run_look_bench, table
 from saccade.app.bench.race import Race
 from saccade.app.bench.rnn import RnnBench, run_rnn_bench
-from saccade.app.bench.settings import BenchSettings
+from saccade.app.bench.settings import RaceSettings
 from saccade.app.bench.train import TrainBench, run_train_bench
+from saccade.app.bench.vit import VitBench, run_vit_bench
 from saccade.app.cli.output import print_json, say
 from saccade.errors import ConfigError
 
@@ -25,6 +26,7 @@ Measure Saccade beside what a user would pick instead, in the same run.
 
   train     an update of a Transformer and of a language model
   decode    greedy decoding and beam search of a Transformer
+  vit       an update and the class scores of a Vision Transformer
   rnn       an RNN with attention beside a loop over single words
   growth    how cost grows with length, number of sentences and width
   look      attention with statistics of where it looks beside the fused kernel
@@ -82,6 +84,20 @@ def decode_bench(*, bench: DecodeBench = DecodeBench(), json: bool = False) -> N
     _run(bench, lambda machine: run_decode_bench(bench, machine, say), json)
 
 
+def vit_bench(*, bench: VitBench = VitBench(), json: bool = False) -> None:  # noqa: B008
+    """Measure a Vision Transformer: an update of its weights, and class scores without one.
+
+    Peers: timm, torchvision and Hugging Face, each also compiled on a GPU, with the same weights.
+    They train in mixed precision as ours and read pictures with weights in the precision asked
+    for. × is to the fastest of them; what is computed is compared with ours in float32.
+
+    Args:
+        bench: what is measured.
+        json: print the figures as JSON.
+    """
+    _run(bench, lambda machine: run_vit_bench(bench, machine, say), json)
+
+
 def rnn_bench(*, bench: RnnBench = RnnBench(), json: bool = False) -> None:  # noqa: B008
     """Measure training and decoding of an RNN with attention beside a plain loop over words.
 
@@ -130,13 +146,14 @@ def look_bench(*, bench: LookBench = LookBench(), json: bool = False) -> None:  
 BENCHES: dict[str, Callable[..., None]] = {
     "train": train_bench,
     "decode": decode_bench,
+    "vit": vit_bench,
     "rnn": rnn_bench,
     "growth": growth_bench,
     "look": look_bench,
 }
 
 
-def _run(bench: BenchSettings, measured: Callable[[Machine], Iterator[Result]], json: bool) -> None:
+def _run(bench: RaceSettings, measured: Callable[[Machine], Iterator[Result]], json: bool) -> None:
     """Measure the machine, then table by table; each is printed as soon as it is there."""
     name, console = _machine(bench.where), Console(highlight=False)
     machine = measure_machine(bench.where, bench.arithmetic)
@@ -165,7 +182,8 @@ def _show(result: Result, console: Console) -> None:
     if isinstance(result, Race):
         job = result.job
         floor = f"floor {1000 * job.floor_seconds:.3g} ms"
-        title = f"{job.title}: {job.tokens:,} real tokens, {floor}; × is to {job.against}"
+        real = "real tokens" if job.unit == "tokens" else job.unit
+        title = f"{job.title}: {job.tokens:,} {real}, {floor}; × is to {job.against or DASH}"
         console.print(title, soft_wrap=True)
         console.print(_race(result))
         for peer, reason in result.absent.items():
@@ -193,7 +211,7 @@ def _columns(race: Race) -> dict[str, list[str]]:
     return {
         "": [row.name for row in rows],
         "ms": [f"{row.milliseconds:,.4g}" for row in rows],
-        "tokens/s": [f"{row.tokens_per_second:,.0f}" for row in rows],
+        f"{race.job.unit}/s": [f"{row.tokens_per_second:,.0f}" for row in rows],
         "×": [_or_dash(row.ratio, ".2f") for row in rows],
         "floor": [f"{row.floor_share:.1%}" for row in rows],
         "padding": [_or_dash(row.padding, ".1%") for row in rows],

@@ -14,7 +14,8 @@ from saccade.data.lingua import LinguaSettings
 from saccade.decode.engine import Decoding
 from saccade.errors import RunError
 from saccade.models.rnn_attention import RnnAttentionConfig
-from saccade.train.recipes import Recipe, recipe
+from saccade.train.recipe import Recipe
+from saccade.train.recipes import recipe
 
 SENTENCES = (
     "The agreement on the European Economic Area was signed in August 1992.",

@@ -6,7 +6,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from saccade.app.api import load
+from saccade.app.api import CaptioningModel, load
+from saccade.app.cli.caption_scores import print_caption_scores
 from saccade.app.cli.output import counting, print_json
 from saccade.app.evaluate import evaluate
 from saccade.decode.engine import Decoding
@@ -28,26 +29,32 @@ def eval_command(
 
     Translation: BLEU and chrF by sacreBLEU with their signature, BLEU by sentence length,
     perplexity, and on lingua the alignment error rate of the attention. Language models: loss and
-    perplexity.
+    perplexity. Captioners: BLEU-1 to 4, CIDEr-D and ROUGE-L of their own captions against all
+    references, METEOR where nltk and WordNet are there, perplexity; on shapes the share of captions
+    that say only what is so (exact) and leave out nothing (complete), and where the data say where
+    things are, how often attention points at them; with groups, how each group fares.
 
     Args:
         run: folder of the run, such as runs/transformer.
-        split: test, valid, a test file's name; for lingua also compositional.
+        split: test, valid, a test file's name; for lingua also compositional, for shapes also
+            compositional, many, biased-test and balanced-test.
         data: score on other data than the run's own.
-        beam: hypotheses kept while translating; 1 is greedy.
+        beam: hypotheses kept while decoding; 1 is greedy.
         length_penalty: 0 ranks by probability alone, more favours longer sentences.
-        lowercase: compare without regard to case.
+        lowercase: compare translations without regard to case; captions always are.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
     model = load(run, device=device)
     how = Decoding(beam=beam, length_penalty=length_penalty)
-    with counting("translating") as progress:
+    with counting("describing" if isinstance(model, CaptioningModel) else "decoding") as progress:
         found = evaluate(
             model, split=split, data=data, how=how, lowercase=lowercase, progress=progress
         )
     if json:
         print_json(found)
+    elif isinstance(model, CaptioningModel):
+        print_caption_scores(found)
     else:
         print_scores(found)
 

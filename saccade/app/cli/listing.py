@@ -1,5 +1,6 @@
 """`saccade list` and `saccade describe`: what there is, and what it is made of."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ from rich.table import Table
 from saccade.app.cli.output import print_json
 from saccade.config import ModelConfig
 from saccade.models import PRESETS, family, preset
-from saccade.train.recipes import RECIPES, recipe, save_recipe, to_table
+from saccade.train.recipe import save_recipe, to_table
+from saccade.train.recipes import RECIPES, recipe
 
 
 def list_command(*, json: bool = False) -> None:
@@ -34,6 +36,8 @@ def list_command(*, json: bool = False) -> None:
         print_json(rows)
         return
     table = Table("recipe", "", "what it is", "lecture", "parameters", box=None, pad_edge=False)
+    for column in (table.columns[0], table.columns[-1]):
+        column.no_wrap = True  # a name must be whole to be typed
     for row in rows:
         *words, size = row.values()
         table.add_row(*map(str, words), f"{size:,}")
@@ -74,10 +78,16 @@ def parameters(config: ModelConfig) -> int:
 
 def _print_tables(described: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in described.items():
-        if isinstance(value, dict):
-            for key, part in value.items():
-                table.add_row(f"{name}.{key}", str(part))
-        else:
-            table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    for name, value in _flat("", described):
+        counts = name == "parameters"
+        table.add_row(name, f"{value:,}" if counts else str(value))
     Console(highlight=False).print(table)
+
+
+def _flat(above: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings within settings by the names that the command line has for them."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(f"{above}{name}.", value)
+        else:
+            yield f"{above}{name}", value

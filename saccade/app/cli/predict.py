@@ -7,8 +7,9 @@ from typing import Any
 
 import tyro
 
-from saccade.app.api import Engine, LanguageModel, TranslationModel, load
+from saccade.app.api import CaptioningModel, Engine, LanguageModel, TranslationModel, load
 from saccade.app.cli.output import busy, counting, print_json
+from saccade.app.cli.predict_images import describe_images
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.data.readers import read_texts
 from saccade.decode.engine import Decoding
@@ -28,17 +29,21 @@ def predict_command(
     device: str = "auto",
     json: bool = False,
 ) -> None:
-    """Translate sentences, or go on writing from prompts.
+    """Translate sentences, go on writing from prompts, or say what is on images.
 
     Text comes from the command line, from a file that is named there, or, with none or with -,
     from standard input, a sentence a line. Translations come out in the same order, one a line.
+
+    Images are files, folders of them, or .tar and .zip archives. One file gives its caption;
+    otherwise each line has the file's name, a tab, and the caption. What cannot be read is told on
+    standard error and passed over; the exit code is then 1.
 
     With --engine ctranslate2 that engine decodes (pip install 'saccade[export]'): the run is
     exported into its own folder when it is first used, and again when its weights have changed.
 
     Args:
         run: folder of the run.
-        text: sentences, prompts, or a file of them.
+        text: sentences, prompts, or a file of them; for a captioner the images.
         decoding: how the next word is chosen.
         count: how many texts a language model writes for each prompt.
         most_tokens: where a language model stops at the latest.
@@ -51,6 +56,8 @@ def predict_command(
         model = load(run, device=device, engine=engine, engine_precision=engine_precision)
     if isinstance(model, LanguageModel):
         _write(model, list(_texts(text)) if text else [""], decoding, count, most_tokens, json)
+    elif isinstance(model, CaptioningModel):
+        describe_images(model, text, decoding, json)
     else:
         _translate(model, list(_texts(text or ("-",))), decoding, json)
 

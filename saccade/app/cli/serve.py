@@ -5,7 +5,15 @@ import tyro
 from saccade.app.serve.settings import ServeSettings
 from saccade.errors import ConfigError
 
-EXTRA = ("fastapi", "starlette", "pydantic", "uvicorn", "h11", "prometheus_client")
+EXTRA = (
+    "fastapi",
+    "starlette",
+    "pydantic",
+    "python_multipart",
+    "uvicorn",
+    "h11",
+    "prometheus_client",
+)
 
 
 def serve_command(
@@ -36,9 +44,10 @@ def serve_command(
     try:
         from saccade.app.serve.server import serve
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in EXTRA:
+        missing = (error.name or "").split(".")[0]
+        if missing not in EXTRA:
             raise
         raise ConfigError(
-            f"serving needs {error.name}, which is not installed: pip install 'saccade[serve]'"
+            f"serving needs {missing}, which is not installed: pip install 'saccade[serve]'"
         ) from error
     serve(runs, settings, host=host, port=port, device=device, verbose=verbose, browser=browser)

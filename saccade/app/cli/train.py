@@ -11,7 +11,8 @@ from saccade.app.cli.output import duration, say
 from saccade.app.cli.progress import TrainingProgress
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
-from saccade.train.recipes import RECIPES, Recipe, TaskSettings, recipe
+from saccade.train.recipe import Recipe, TaskSettings
+from saccade.train.recipes import RECIPES, recipe
 from saccade.train.run import Outcome, train
 from saccade.train.settings import TrainSettings
 
@@ -26,6 +27,8 @@ Stopped or killed, the same command goes on where it was, to the same numbers.
   saccade train transformer                                   the built-in corpus
   saccade train transformer --data corpus/ --source en --target de
   saccade train gpt --data book.txt --level characters --unit stream
+  saccade train show-attend-tell                              captions of the built-in shapes
+  saccade train vit-captioner --data photos/                  images with metadata.jsonl, or COCO
   saccade train my-recipe.toml                                see `saccade describe NAME --toml`
   torchrun --nproc-per-node 4 -m saccade train transformer    many processes, the same run
 
@@ -49,7 +52,7 @@ class Options(Generic[M, T]):
 def train_command(arguments: list[str]) -> int:
     """Train the recipe that the first argument names, with the options that follow."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        shown = "\n".join(f"  {name:<16}{one.about}" for name, one in RECIPES.items())
+        shown = "\n".join(f"  {name:<24}{one.about}" for name, one in RECIPES.items())
         print(HELP.format(recipes=shown))
         return 0 if arguments else 2
     name = arguments[0]

@@ -12,7 +12,7 @@ from typing import Any
 from saccade.errors import CheckpointError, ConfigError, WriteError
 from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
 from saccade.train.folder import RunFolder
-from saccade.train.recipes import to_table
+from saccade.train.recipe import to_table
 
 CARD = "saccade.json"
 LAYOUT = 1  # raised when what an export holds changes, so that old ones are made anew

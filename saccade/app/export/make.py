@@ -12,6 +12,7 @@ from saccade.app.export.folder import default_folder, describe, is_fresh, requir
 from saccade.app.export.readme import ctranslate2_readme
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError, RunError
+from saccade.tasks.captioned import CaptioningSettings
 from saccade.train.folder import RunFolder
 
 Target = Literal["ctranslate2", "onnx"]
@@ -35,7 +36,10 @@ def export_run(
     """
     if not run.path.is_dir():
         raise RunError(f"there is no run at {run.path}; `saccade train NAME` makes one")
-    config = run.load_recipe().model
+    recipe = run.load_recipe()
+    if isinstance(recipe.task, CaptioningSettings):
+        raise ConfigError(f"{run.path} is a captioner; export is for models of text alone")
+    config = recipe.model
     if to == "ctranslate2":
         to_ctranslate2.check(config)
     elif quantization != "float32":

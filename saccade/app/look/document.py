@@ -5,92 +5,67 @@ and the largest weights of every head, and for some heads the queries and keys f
 computes any weight exactly. What was left out for size is said in `notes`.
 """
 
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-import tyro
+from torch import Tensor
 
 from saccade.app.look.arrays import Blobs
-from saccade.app.look.axis import labels, text_axis
+from saccade.app.look.axis import text_axis
+from saccade.app.look.caption import caption_document
+from saccade.app.look.caption_pictures import Shown
+from saccade.app.look.settings import FORMAT, Looker, LookSettings, place_name
 from saccade.app.look.site import Plan, add_zoom, site_entry
+from saccade.app.look.telling import choices_of, history, rounded
 from saccade.attention.axes import Axis
-from saccade.data.vocabulary import END, START, Vocabulary
+from saccade.data.vocabulary import END, START
 from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Candidate
 from saccade.errors import ConfigError
+from saccade.tasks.describe import Describer
 from saccade.tasks.generate import Writer
 from saccade.tasks.reread import Reread, reread_text, reread_translation
 from saccade.tasks.translate import Translated, Translator
 
-FORMAT = "saccade-look/1"
-PLACES = ("best", "2nd", "3rd")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookSettings:
-    """What to look at, and how large the result may become.
-
-    Args:
-        beam: hypotheses kept while translating; all of them are shown.
-        length_penalty: 0 ranks by probability alone, more favours longer sentences.
-        most_tokens: how much a language model writes after the text; 0 only reads it.
-        sample: draw words at random instead of taking the best.
-        temperature: below 1 draws more carefully, above 1 more boldly.
-        seed: of the draws.
-        budget: bytes that the arrays may take, as text.
-        zoom: sites and heads that are to be kept exactly.
-    """
-
-    beam: int = 5
-    length_penalty: float = 1.0
-    most_tokens: int = 0
-    sample: bool = False
-    temperature: float = 1.0
-    seed: int = 0
-    budget: int = 10_000_000
-    zoom: tyro.conf.Suppress[tuple[tuple[str, int], ...]] = ()
-
-    def __post_init__(self) -> None:
-        if self.most_tokens < 0:
-            raise ConfigError(f"most_tokens={self.most_tokens} must be 0 (only read) or more")
-        if self.budget < 100_000:
-            raise ConfigError(f"budget={self.budget} must be at least 100000 bytes")
-
-
-@runtime_checkable
-class Looker(Protocol):
-    """A model with its name, and what it works with."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def tool(self) -> Translator | Writer: ...
-
 
 def look_document(
-    looker: Looker, text: str, settings: LookSettings, *, compare: Looker | None = None
+    looker: Looker,
+    given: str | Tensor | Shown,
+    settings: LookSettings,
+    *,
+    compare: Looker | None = None,
 ) -> dict[str, Any]:
-    """Run a model on a text, and a second one to compare it with; tell where they looked."""
+    """Run a model on a text or a picture, and a second one to compare it with; tell where they
+    looked.
+    """
     lookers = [looker] if compare is None else [looker, compare]
     kinds = {type(one.tool) for one in lookers}
     if len(kinds) > 1:
         raise ConfigError(
             f"{lookers[0].name} and {lookers[1].name} do different work; compare two of a kind"
         )
+    if isinstance(looker.tool, Describer):
+        shown = given if isinstance(given, Shown) else Shown.of(given, looker.tool)
+        return caption_document(lookers, [shown], settings)
+    if not isinstance(given, str):
+        raise ConfigError(f"{looker.name} reads text, not pictures")
+    return _text_document(lookers, given, settings)
+
+
+def _text_document(lookers: list[Looker], text: str, settings: LookSettings) -> dict[str, Any]:
     blobs, notes = Blobs(), list[str]()
     looks: list[dict[str, Any]] = []
     share = settings.budget // len(lookers)
     for one in lookers:
         if isinstance(one.tool, Translator):
-            many = 1 if compare is not None else settings.beam
+            many = 1 if len(lookers) > 1 else settings.beam
             looks += _translations(one.name, one.tool, text, settings, many, blobs, notes)
-        else:
+        elif isinstance(one.tool, Writer):
             looks.append(_written(one.name, one.tool, text, settings, share, blobs, notes))
     short = text if len(text) <= 60 else f"{text[:57]}…"
     return {
         "format": FORMAT,
-        "kind": "translation" if kinds == {Translator} else "language",
+        "kind": "translation" if isinstance(lookers[0].tool, Translator) else "language",
         "title": f"{' and '.join(one.name for one in lookers)} · {short}",
         "notes": list(dict.fromkeys(notes)),
         "looks": looks,
@@ -126,7 +101,7 @@ def _translations(
     ]
     if settings.beam > 1:
         beam = Beam(size=settings.beam, length_penalty=settings.length_penalty)
-        looks[0]["beam"] = _history(translator.vocabulary, steps, beam)
+        looks[0]["beam"] = history(translator.vocabulary, steps, beam)
     return looks
 
 
@@ -151,13 +126,13 @@ def _translation(
             vocabulary, source, spans=vocabulary.spans(one.source), text=one.source
         ),
         "target": text_axis(vocabulary, said)
-        | {"log_p": _rounded(seen.log_p), "choices": _choices(vocabulary, seen.choices)},
+        | {"log_p": rounded(seen.log_p), "choices": choices_of(vocabulary, seen.choices)},
         "past": text_axis(vocabulary, [START, *said[:-1]]),
     }
     sites = _sites(seen, plan, settings, blobs, notes, columns={"target": "past"})
     return {
         "run": name,
-        "label": PLACES[place] if place < len(PLACES) else f"{place + 1}th",
+        "label": place_name(place),
         "text": one.text,
         "score": one.score,
         "log_probability": one.log_probability,
@@ -190,8 +165,8 @@ def _written(
     seen = reread_text(writer, tokens, keep=plan.keep)
     chosen = {
         "prompt": given,
-        "log_p": [None, *_rounded(seen.log_p)],
-        "choices": [[], *_choices(writer.vocabulary, seen.choices)],
+        "log_p": [None, *rounded(seen.log_p)],
+        "choices": [[], *choices_of(writer.vocabulary, seen.choices)],
     }
     return {
         "run": name,
@@ -231,38 +206,3 @@ def _sites(
 
 def _column_name(rows: Axis, across: Axis, renamed: dict[str, str]) -> str:
     return renamed.get(across.name, across.name) if rows == across else across.name
-
-
-def _history(
-    vocabulary: Vocabulary, steps: list[list[Candidate]], beam: Beam
-) -> list[list[dict[str, Any]]]:
-    """Every step's candidates with their texts so far."""
-    history: list[list[dict[str, Any]]] = []
-    before: list[list[int]] = [[]]
-    for t, step in enumerate(steps):
-        texts = [[*before[one.parent], one.token] for one in step]
-        history.append(
-            [
-                {
-                    "text": vocabulary.decode([token for token in tokens if token != END]),
-                    "token": labels(vocabulary, [one.token])[0],
-                    "parent": one.parent,
-                    "score": round(one.log_probability / beam.penalty(t + 1), 4),
-                    "log_probability": round(one.log_probability, 4),
-                    "ended": one.ended,
-                }
-                for one, tokens in zip(step, texts)
-            ]
-        )
-        before = [tokens for one, tokens in zip(step, texts) if not one.ended]
-    return history
-
-
-def _choices(
-    vocabulary: Vocabulary, choices: list[list[tuple[int, float]]]
-) -> list[list[tuple[str, float]]]:
-    return [[(labels(vocabulary, [t])[0], round(p, 4)) for t, p in place] for place in choices]
-
-
-def _rounded(values: list[float]) -> list[float]:
-    return [round(value, 4) for value in values]

@@ -17,7 +17,10 @@ MODULES = (
     *("dom", "format", "decode", "tiles", "axis", "attention", "gaze", "statistics", "colour"),
     *("state", "controls", "plan", "heatmap", "picture", "tools", "ribbons", "scrubber", "beam"),
     *("grid", "readout", "picks", "strip", "margins", "long", "detail", "nbest"),
-    *("translation", "language", "compare", "server", "help", "main"),
+    *("caption-maps", "caption-paint", "caption-stage", "caption-strip", "caption-side"),
+    *("caption-tiles", "caption-tools", "caption-gallery", "caption-eye", "caption"),
+    *("caption-compare", "translation", "language", "compare", "picture-drop", "server", "help"),
+    "main",
 )
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
@@ -27,7 +30,7 @@ _NAME = re.compile(r"^(export )?(?:async )?(?:function\*?|const|let|class) (\w+)
 
 def page_html(document: dict[str, Any] | None, *, served: bool = False) -> str:
     """One self-contained page; without a document it waits for its server to give one."""
-    style, script = _file("style.css"), bundle()
+    style, script = _file("style.css") + _file("caption.css"), bundle()
     title = "Where a model looks" if document is None else str(document.get("title", "Saccade"))
     parts = {
         "policy": content_security_policy(script, style, served=served),

@@ -40,7 +40,7 @@ class Look:
             raise ConfigError(
                 f"{path.name}: a look is saved as {', '.join(writers)}, not {path.suffix or 'that'}"
             )
-        return _write(path, writers[path.suffix]())
+        return write(path, writers[path.suffix]())
 
     def text(self, *, colour: bool) -> str:
         """For a terminal: each row's word and the columns shaded by how much it looked at them."""
@@ -67,10 +67,11 @@ class Look:
 
 def save_document(document: dict[str, Any], path: Path) -> Path:
     """Write the page of a look document."""
-    return _write(path, page_html(document).encode())
+    return write(path, page_html(document).encode())
 
 
-def _write(path: Path, content: bytes) -> Path:
+def write(path: Path, content: bytes) -> Path:
+    """Write a file, or say in one line why not."""
     try:
         path.write_bytes(content)
     except OSError as error:

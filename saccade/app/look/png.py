@@ -15,20 +15,20 @@ def draw_png(
     rows: list[str], columns: list[str], weights: list[list[float]], *, title: str
 ) -> bytes:
     """Each cell as dark as its weight; weights of a tenth or more are written in it."""
-    font, small, tiny = (_font(size) for size in (FONT, 13, 11))
-    layout = Layout.of(rows, columns, measure=lambda word: font.getlength(_text(word)) / SCALE)
+    font, small, tiny = (font_of(size) for size in (FONT, 13, 11))
+    layout = Layout.of(rows, columns, measure=lambda word: font.getlength(printable(word)) / SCALE)
     size = round(layout.width * SCALE), round(layout.height * SCALE)
     image = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(image)
-    draw.text((GAP * SCALE, GAP * SCALE), _text(title), fill=(91, 100, 114), font=small)
+    draw.text((GAP * SCALE, GAP * SCALE), printable(title), fill=(91, 100, 114), font=small)
     for j in range(0, len(columns), layout.every):
         x, y = layout.corner(0, j)
         place = (x + layout.cell / 2) * SCALE, (y - 6) * SCALE
-        _slanted(image, _text(columns[j]), font, place)
+        _slanted(image, printable(columns[j]), font, place)
     for i in range(0, len(rows), layout.every):
         x, y = layout.corner(i, 0)
         place = (x - GAP) * SCALE, (y + layout.cell / 2) * SCALE
-        draw.text(place, _text(rows[i]), fill=(20, 24, 32), font=font, anchor="rm")
+        draw.text(place, printable(rows[i]), fill=(20, 24, 32), font=font, anchor="rm")
     for i, line in enumerate(weights):
         for j, weight in enumerate(line):
             _cell(draw, layout, i, j, weight, tiny)
@@ -37,7 +37,7 @@ def draw_png(
     return buffer.getvalue()
 
 
-def _font(size: int) -> ImageFont.FreeTypeFont:
+def font_of(size: int) -> ImageFont.FreeTypeFont:
     """A font that has accents, Greek and Cyrillic; Pillow's own has none of them."""
     return ImageFont.truetype(font_files["Roboto"], size * SCALE)
 
@@ -78,5 +78,6 @@ def _slanted(
     image.paste((20, 24, 32), (*corner, corner[0] + side, corner[1] + side), mask=turned)
 
 
-def _text(word: str) -> str:
+def printable(word: str) -> str:
+    """Without control characters, for which fonts have no shape."""
     return "".join(c if c.isprintable() else "·" for c in word)

@@ -13,21 +13,21 @@ def draw_svg(rows: list[str], columns: list[str], weights: list[list[float]], *,
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{layout.width:.0f}" '
         f'height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" '
         f'font-family="Helvetica, Arial, sans-serif" font-size="{FONT}" role="img">',
-        f"<title>{_text(title)}</title>",
+        f"<title>{svg_text(title)}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{GAP}" y="{GAP + FONT}" fill="#5b6472" font-size="13">{_text(title)}</text>',
+        f'<text x="{GAP}" y="{GAP + FONT}" fill="#5b6472" font-size="13">{svg_text(title)}</text>',
     ]
     for j in range(0, len(columns), layout.every):
         word, (x, y) = columns[j], layout.corner(0, j)
         x += layout.cell / 2 + 4
         parts.append(
-            f'<text transform="translate({x:.1f} {y - 8:.1f}) rotate(-55)">{_text(word)}</text>'
+            f'<text transform="translate({x:.1f} {y - 8:.1f}) rotate(-55)">{svg_text(word)}</text>'
         )
     for i in range(0, len(rows), layout.every):
         word, (x, y) = rows[i], layout.corner(i, 0)
         parts.append(
             f'<text x="{x - GAP:.1f}" y="{y + layout.cell / 2 + 5:.1f}" text-anchor="end">'
-            f"{_text(word)}</text>"
+            f"{svg_text(word)}</text>"
         )
     for i, line in enumerate(weights):
         parts.extend(_cell(layout, i, j, weight) for j, weight in enumerate(line))
@@ -56,6 +56,6 @@ def _cell(layout: Layout, i: int, j: int, weight: float) -> str:
     )
 
 
-def _text(word: str) -> str:
+def svg_text(word: str) -> str:
     """Escaped, and without the control characters that XML forbids."""
     return escape("".join(c if c.isprintable() else "·" for c in word))

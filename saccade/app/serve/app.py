@@ -1,8 +1,9 @@
 """The routes of the server."""
 
+import asyncio
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
@@ -14,19 +15,17 @@ from saccade.app.serve.batcher import Batcher, Job
 from saccade.app.serve.errors import GoneError, RequestError, internal, to_json
 from saccade.app.serve.guard import Application, Guard
 from saccade.app.serve.metrics import Metrics
-from saccade.app.serve.runs import Run, chosen
-from saccade.app.serve.schema import Schemas, check
+from saccade.app.serve.reading import FORM, READER, Asked, Reading
+from saccade.app.serve.runs import Run
+from saccade.app.serve.schema import LookRequest, PredictRequest, Schemas
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.stream import EventStream, Waiting
-from saccade.app.serve.strict_json import read_json
 from saccade.app.serve.work import look_job, predict_job
 
 # The page carries its own policy, which names its program by its hash; this adds what only a
 # header can say.
 PAGE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'"
 DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
-
-Asked = TypeVar("Asked", bound=BaseModel)
 
 
 @dataclass
@@ -74,7 +73,8 @@ def make_app(service: Service) -> Application:
     _add_work(app, service)
     _add_errors(app, service)
     metrics, batcher = service.metrics, service.batcher
-    return Guard(app, service.settings, batcher, metrics, host=service.host)
+    images = any(run.kind.takes == "image" for run in service.runs.values())
+    return Guard(app, service.settings, batcher, metrics, host=service.host, images=images)
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -118,38 +118,55 @@ def _add_status(app: FastAPI, service: Service) -> None:
 def _add_work(app: FastAPI, service: Service) -> None:
     schemas, settings = service.schemas, service.settings
 
-    async def asked(request: Request, schema: type[Asked]) -> Asked:
-        return check(schema, read_json(await request.body()), settings)
-
-    def submitted(run: Run, job: Job) -> Waiting:
-        service.batcher.submit(run.name, job)
-        return Waiting(run.name, job, service.batcher, settings)
-
-    @app.post("/v1/predict", summary="Translate, or go on writing", **_body(schemas.predict))
+    @app.post("/v1/predict", summary="Translate, write or describe", **_body(schemas.predict))
     async def predict(request: Request) -> Response:  # pyright: ignore[reportUnusedFunction]
-        wanted, request_id = await asked(request, schemas.predict), request.state.request_id
-        run = chosen(service.runs, wanted.run)
-        job = predict_job(run, wanted, settings, request_id)
-        waiting = submitted(run, job)
-        if wanted.stream:
+        visit = Visit(service, request)
+        asked = await visit.read(schemas.predict)
+        waiting = visit.submit(asked.run.name, predict_job(asked, settings, visit.id))
+        if asked.wanted.stream:
             return EventStream(waiting, request)
         predictions = await waiting.answer(request.receive)
-        return _json({"run": run.name, "predictions": predictions, "id": request_id})
+        return _json({"run": asked.run.name, "predictions": predictions, "id": visit.id})
 
     @app.post("/v1/look", summary="Where a run looks", **_body(schemas.look))
     async def look(request: Request) -> Response:  # pyright: ignore[reportUnusedFunction]
-        wanted, request_id = await asked(request, schemas.look), request.state.request_id
-        run = chosen(service.runs, wanted.run)
-        other = None
-        if wanted.compare is not None:
-            other = chosen(service.runs, wanted.compare, "compare")
-        job = look_job(run, other, wanted, settings, request_id)
-        return _json(await submitted(run, job).answer(request.receive))
+        visit = Visit(service, request)
+        asked = await visit.read(schemas.look)
+        waiting = visit.submit(asked.run.name, look_job(asked, settings, visit.id))
+        return _json(await waiting.answer(request.receive))
+
+
+class Visit:
+    """A request on its way through the lines, with one deadline for all of it."""
+
+    def __init__(self, service: Service, request: Request) -> None:
+        self._service, self._request = service, request
+        self.id: str = request.state.request_id
+        self._taken = False  # once it has waited in a line, no other refuses it
+        self._ends = asyncio.get_running_loop().time() + service.settings.deadline_s
+
+    async def read(self, schema: type[PredictRequest] | type[LookRequest]) -> Asked:
+        """What is asked for; pictures and large bodies are read by a thread of their own."""
+        request, service = self._request, self._service
+        body, kind = await request.body(), request.headers["content-type"]
+        reading = Reading(body, kind, schema, service.runs, service.settings)
+        asked = reading.at_once()
+        if asked is None:
+            waiting = self.submit(READER, Job(reading, name=self.id))
+            asked = await waiting.answer(request.receive)
+        return asked
+
+    def submit(self, line: str, job: Job) -> Waiting:
+        batcher, settings = self._service.batcher, self._service.settings
+        batcher.submit(line, job, taken=self._taken)
+        self._taken = True
+        return Waiting(line, job, batcher, settings, self._ends)
 
 
 def _body(schema: type[BaseModel]) -> dict[str, Any]:
     """The body is read by hand, more strictly than FastAPI does; here it is described."""
-    content = {"application/json": {"schema": schema.model_json_schema()}}
+    described = {"schema": schema.model_json_schema()}
+    content = {"application/json": described, FORM: described}
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 

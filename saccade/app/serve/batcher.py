@@ -65,8 +65,9 @@ class Job:
 class Line:
     """Those who wait for one run, those whose batch is decoded now, and the thread."""
 
-    def __init__(self, name: str, decode: Decode, worker: Worker) -> None:
+    def __init__(self, name: str, decode: Decode, worker: Worker, *, fills: bool = True) -> None:
         self.name, self.decode, self.worker = name, decode, worker
+        self.fills = fills  # its batches are waited for to fill, and counted
         self.waiting: deque[Job] = deque()
         self.running: Sequence[Job] = ()
         self.filled = asyncio.Event()
@@ -119,9 +120,9 @@ class Batcher:
         """Runs that make no steps although they should."""
         return [line.name for line in self._lines.values() if line.hung]
 
-    def open(self, name: str, decode: Decode, worker: Worker) -> None:
-        """A line for a run that is ready."""
-        line = self._lines[name] = Line(name, decode, worker)
+    def open(self, name: str, decode: Decode, worker: Worker, *, fills: bool = True) -> None:
+        """A line for a run that is ready, or for other work that needs a thread."""
+        line = self._lines[name] = Line(name, decode, worker, fills=fills)
         self._tasks.append(asyncio.create_task(self._serve(line)))
 
     async def watch(self) -> None:
@@ -141,9 +142,10 @@ class Batcher:
             return RequestError(429, "busy", message, retry_after=self._retry_after())
         return None
 
-    def submit(self, run: str, job: Job) -> None:
+    def submit(self, run: str, job: Job, *, taken: bool = False) -> None:
+        """Into a line; with `taken`, a request that has come out of another one."""
         line = self._lines[run]
-        if refusal := self.refusal():
+        if not taken and (refusal := self.refusal()):
             raise refusal
         if line.hung:
             raise RequestError(
@@ -187,7 +189,7 @@ class Batcher:
     async def _serve(self, line: Line) -> None:
         while True:
             await line.filled.wait()
-            if self.settings.wait_ms:
+            if self.settings.wait_ms and line.fills:
                 await asyncio.sleep(self.settings.wait_ms / 1000)
             batch = line.take(self.settings.batch)
             if not line.waiting:
@@ -200,10 +202,12 @@ class Batcher:
         line.running = batch
         line.beat()
         begun = time.monotonic()
-        self.metrics.batch_size.observe(sum(job.size for job in batch))
+        if line.fills:
+            self.metrics.batch_size.observe(sum(job.size for job in batch))
         error = await line.worker.call(line.decode, batch, line.beat)
-        self._batch_seconds = time.monotonic() - begun
-        self.metrics.decode_seconds.observe(self._batch_seconds)
+        if line.fills:
+            self._batch_seconds = time.monotonic() - begun
+            self.metrics.decode_seconds.observe(self._batch_seconds)
         line.running, line.hung = (), False
         if error is not None and len(batch) > 1:
             for job in batch:

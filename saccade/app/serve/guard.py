@@ -26,6 +26,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+JSON, FORM = b"application/json", b"multipart/form-data"
 POSTS = ("/v1/predict", "/v1/look")
 EVERYWHERE = ("0.0.0.0", "::", "")
 ALWAYS = {
@@ -48,9 +49,13 @@ class Guard:
         metrics: Metrics,
         *,
         host: str,
+        images: bool = False,
     ) -> None:
         self._inner, self._settings, self._batcher = inner, settings, batcher
         self._metrics, self._hosts = metrics, Hosts(host, settings.hosts)
+        self._kinds = (JSON, FORM) if images else (JSON,)
+        self._most = max(settings.body_bytes, settings.image_bytes if images else 0)
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,12 +88,41 @@ class Guard:
         if work:
             if refusal := self._batcher.refusal():
                 raise refusal
-            check_headers(headers, self._settings.body_bytes)
-            body = await _read(receive, self._settings)
-            receive = _replay(body, receive)
-        await self._inner(scope, receive, passage.send)
+            check_headers(headers, self._most, self._kinds)
+            body = bytearray()
+            try:
+                await self._read(receive, body)
+                await self._inner(scope, _replay(bytes(body), receive), passage.send)
+            finally:
+                self._held -= len(body)
+        else:
+            await self._inner(scope, receive, passage.send)
         if scope["state"].get("gone"):
             raise GoneError
+
+    async def _read(self, receive: Receive, body: bytearray) -> None:
+        """The whole body, unless it is too large or too slow, or others are large already."""
+        settings = self._settings
+        try:
+            async with asyncio.timeout(settings.body_s):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise GoneError
+                    part: bytes = message.get("body", b"")
+                    self._held += len(part)
+                    body += part
+                    if len(body) > self._most:
+                        raise too_large(self._most)
+                    if self._held > settings.held_bytes:
+                        why = f"{settings.held_bytes} bytes of requests are held; try again later"
+                        raise RequestError(429, "busy", why, retry_after=1)
+                    if not message.get("more_body", False):
+                        return
+        except TimeoutError as error:
+            message = f"the body did not come within {settings.body_s:g} s"
+            headers = {"Connection": "close"}
+            raise RequestError(408, "slow_body", message, headers=headers) from error
 
 
 class Hosts:
@@ -131,12 +165,13 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def check_headers(headers: dict[str, bytes], most: int) -> None:
+def check_headers(headers: dict[str, bytes], most: int, kinds: tuple[bytes, ...]) -> None:
     """Refuse a body by what its headers say of it."""
     kind = headers.get("content-type", b"").split(b";")[0].strip().lower()
-    if kind != b"application/json":
+    if kind not in kinds:
         shown = kind.decode("latin-1")[:60] or "nothing"
-        message = f"Content-Type must be application/json, not {shown}"
+        known = b" or ".join(kinds).decode()
+        message = f"Content-Type must be {known}, not {shown}"
         raise RequestError(415, "content_type", message)
     packed = headers.get("content-encoding", b"identity").strip().lower()
     if packed != b"identity":
@@ -153,26 +188,6 @@ def check_headers(headers: dict[str, bytes], most: int) -> None:
 
 def too_large(most: int) -> RequestError:
     return RequestError(413, "too_large", f"the body may have at most {most} bytes")
-
-
-async def _read(receive: Receive, settings: ServeSettings) -> bytes:
-    """The whole body, unless it is too large or too slow."""
-    body = bytearray()
-    try:
-        async with asyncio.timeout(settings.body_s):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise GoneError
-                body += message.get("body", b"")
-                if len(body) > settings.body_bytes:
-                    raise too_large(settings.body_bytes)
-                if not message.get("more_body", False):
-                    return bytes(body)
-    except TimeoutError as error:
-        message = f"the body did not come within {settings.body_s:g} s"
-        headers = {"Connection": "close"}
-        raise RequestError(408, "slow_body", message, headers=headers) from error
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -1,21 +1,20 @@
 """The runs that are served: found before the server starts, loaded while it already answers."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from saccade.app.api import LanguageModel, TranslationModel, load
+from saccade.app.api import CaptioningModel, LanguageModel, TranslationModel, load
 from saccade.app.serve.errors import RequestError
+from saccade.app.serve.kinds import KINDS, Tool
 from saccade.app.serve.worker import Worker
 from saccade.attention.watching import sites
 from saccade.errors import ConfigError, RunError
 from saccade.models import family
-from saccade.tasks.generate import Writer
-from saccade.tasks.translate import Translator
-from saccade.tasks.translation import TranslationSettings
 from saccade.train.folder import RunFolder
 
-Model = TranslationModel | LanguageModel
+Model = TranslationModel | LanguageModel | CaptioningModel
 
 
 class Run:
@@ -27,6 +26,7 @@ class Run:
         self.path, self.order = path.resolve(), order
         self.name = self.path.name
         self.recipe = RunFolder(self.path).load_recipe()
+        self.kind = KINDS[type(self.recipe.task)]
         self.model: Model | None = None
         self.failed: str | None = None
         self.worker = Worker(self.name)
@@ -36,11 +36,7 @@ class Run:
         self.model = load(self.path, device=device)
 
     @property
-    def kind(self) -> str:
-        return "translation" if isinstance(self.recipe.task, TranslationSettings) else "language"
-
-    @property
-    def tool(self) -> Translator | Writer:
+    def tool(self) -> Tool:
         """What decodes; refuses while there is no model."""
         if self.model is None and self.failed:
             raise RequestError(503, "not_loaded", f"{self.name} could not be loaded: {self.failed}")
@@ -52,7 +48,9 @@ class Run:
         """What the page and others may want to know before they ask."""
         told: dict[str, Any] = {
             "name": self.name,
-            "kind": self.kind,
+            "kind": self.kind.name,
+            "takes": self.kind.takes,
+            **self.kind.about(self.recipe.task),
             "recipe": family(self.recipe.model),
             "description": self.recipe.about,
             "loaded": self.model is not None,
@@ -81,7 +79,7 @@ def find_runs(paths: tuple[str, ...]) -> dict[str, Run]:
     return runs
 
 
-def chosen(runs: dict[str, Run], name: str | None, field: str = "run") -> Run:
+def chosen(runs: Mapping[str, Run], name: str | None, field: str = "run") -> Run:
     """The run that a request asks for; the first without a name."""
     if name is None:
         return next(iter(runs.values()))

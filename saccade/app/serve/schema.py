@@ -17,15 +17,19 @@ LONGEST_NAME = 200
 MOST_ZOOMS = 16
 
 
+Image = str | bytes  # base64 in JSON; the file itself in a form
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class PredictRequest(_Request):
-    """`POST /v1/predict`: translate, or go on writing."""
+    """`POST /v1/predict`: translate, go on writing, or describe."""
 
     run: str | None = None
-    text: str | list[str]
+    text: str | list[str] | None = None
+    image: Image | list[Image] | None = None
     beam: int | None = None
     n_best: int = 1
     length_penalty: float = 1.0
@@ -37,10 +41,6 @@ class PredictRequest(_Request):
     count: int = 1
     most_tokens: int | None = None
     stream: bool = False
-
-    @property
-    def texts(self) -> list[str]:
-        return [self.text] if isinstance(self.text, str) else self.text
 
 
 class Zoom(_Request):
@@ -54,7 +54,8 @@ class LookRequest(_Request):
     """`POST /v1/look`: where a run looks."""
 
     run: str | None = None
-    text: str
+    text: str | None = None
+    image: Image | None = None
     beam: int = 5
     compare: str | None = None
     most_tokens: int = 60
@@ -87,12 +88,16 @@ def _shared(settings: ServeSettings) -> Fields:
 
 def _predict(settings: ServeSettings) -> Fields:
     longest, many = settings.text_characters, settings.batch
-    text = Field(description=f"a text of at most {longest} characters, or a list of 1 to {many}")
+    text = Field(
+        None, description=f"a text of at most {longest} characters, or a list of 1 to {many}"
+    )
+    image = Field(None, description=f"an image file in base64, or a list of 1 to {many}")
     penalty = Field(1.0, ge=0, le=10, description="a number from 0 to 10")
     top_k = Field(0, ge=0, le=1_000_000, description="a whole number from 0 (no cut) to 1000000")
     top_p = Field(1.0, gt=0, le=1, description="a number above 0 and at most 1")
     return {
-        "text": (str | list[str], text),
+        "text": (str | list[str] | None, text),
+        "image": (Image | list[Image] | None, image),
         "beam": (int | None, _whole(None, settings.beam)),
         "n_best": (int, _whole(1, settings.n_best)),
         "length_penalty": (float, penalty),
@@ -106,7 +111,8 @@ def _predict(settings: ServeSettings) -> Fields:
 
 
 def _look(settings: ServeSettings) -> Fields:
-    text = Field(description=f"a text of at most {settings.text_characters} characters")
+    text = Field(None, description=f"a text of at most {settings.text_characters} characters")
+    image = Field(None, description="an image file in base64")
     compare = Field(None, max_length=LONGEST_NAME, description="the name of a second run, or null")
     most = Field(
         min(60, settings.most_tokens),
@@ -120,7 +126,8 @@ def _look(settings: ServeSettings) -> Fields:
         description=f'a list of at most {MOST_ZOOMS} like {{"site": "decoder.0.self", "head": 0}}',
     )
     return {
-        "text": (str, text),
+        "text": (str | None, text),
+        "image": (Image | None, image),
         "beam": (int, _whole(min(5, settings.beam), settings.beam)),
         "compare": (str | None, compare),
         "most_tokens": (int, most),
@@ -151,15 +158,18 @@ def check(schema: type[Asked], value: Any, settings: ServeSettings) -> Asked:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise _refusal(schema, first["type"], first["loc"], first["input"]) from error
+    for field in ("text", "image"):
+        given = getattr(asked, field)
+        if isinstance(given, list) and not 1 <= len(given) <= settings.batch:
+            message = f"{field} holds {len(given)} {field}s; there may be 1 to {settings.batch}"
+            raise invalid(message, field)
     _check_text(getattr(asked, "text"), settings)  # noqa: B009
     return asked
 
 
-def _check_text(text: str | list[str], settings: ServeSettings) -> None:
+def _check_text(text: str | list[str] | None, settings: ServeSettings) -> None:
     """Characters are counted before anything looks at them."""
-    if isinstance(text, list) and not 1 <= len(text) <= settings.batch:
-        raise invalid(f"text holds {len(text)} texts; there may be 1 to {settings.batch}", "text")
-    for one in [text] if isinstance(text, str) else text:
+    for one in [text] if isinstance(text, str) else text or ():
         if len(one) > settings.text_characters:
             most = settings.text_characters
             message = f"the text has {len(one)} characters; there may be {most}"
@@ -185,5 +195,5 @@ def _refusal(
 def _shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) > 10**40:
         return "(a number of more than 40 digits)"
-    text = ascii(value)
+    text = ascii(value[:40] if isinstance(value, str | bytes | list) else value)
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -19,9 +19,11 @@ import uvicorn
 from saccade.app.serve.app import Service, make_app
 from saccade.app.serve.logs import log_plainly
 from saccade.app.serve.protocol import protocol_class
+from saccade.app.serve.reading import READER, read_jobs
 from saccade.app.serve.runs import Run, find_runs
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.work import Decoder
+from saccade.app.serve.worker import Worker
 from saccade.errors import ConfigError, SaccadeError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -70,6 +72,7 @@ class SteadyServer(uvicorn.Server):
         self._tasks: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.batcher.open(READER, read_jobs, Worker("reader"), fills=False)
         await super().startup(sockets)
         assert sockets
         self._tasks.append(asyncio.create_task(self._service.batcher.watch()))

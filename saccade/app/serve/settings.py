@@ -16,7 +16,10 @@ class ServeSettings:
         n_best: longest n-best list that may be asked for.
         most_tokens: most tokens that a language run writes for one text.
         count: most texts that a language run writes for one prompt.
-        body_bytes: largest body of a request.
+        body_bytes: largest body of a request without an image.
+        image_bytes: largest body of a request, where a run is served that takes images.
+        image_pixels: largest image, in pixels.
+        held_bytes: bodies that are held at once; one more is told to come back.
         look_bytes: size that the arrays of a look are kept to.
         queue: requests that may wait; one more is told to come back.
         batch: most texts in one request, and decoded together.
@@ -37,6 +40,9 @@ class ServeSettings:
     most_tokens: int = 512
     count: int = 8
     body_bytes: int = 65_536
+    image_bytes: int = 10_000_000
+    image_pixels: int = 25_000_000
+    held_bytes: int = 200_000_000
     look_bytes: int = 10_000_000
     queue: int = 64
     batch: int = 32
@@ -58,5 +64,10 @@ class ServeSettings:
         for name in ("deadline_s", "header_s", "body_s", "write_s", "grace_s", "hang_s"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name}={getattr(self, name)} must be above 0 and finite")
+        if self.held_bytes < max(self.body_bytes, self.image_bytes):
+            raise ConfigError(
+                f"held_bytes={self.held_bytes} is less than one body may have: raise it, or lower "
+                f"body_bytes={self.body_bytes} and image_bytes={self.image_bytes}"
+            )
         if self.look_bytes < 100_000:
             raise ConfigError(f"look_bytes={self.look_bytes} must be at least 100000")

@@ -17,9 +17,11 @@ from saccade.app.serve.settings import ServeSettings
 class Waiting:
     """A job, and the client who waits for it."""
 
-    def __init__(self, run: str, job: Job, batcher: Batcher, settings: ServeSettings) -> None:
+    def __init__(
+        self, run: str, job: Job, batcher: Batcher, settings: ServeSettings, ends: float
+    ) -> None:
         self._run, self._job, self._batcher, self._settings = run, job, batcher, settings
-        self._ends = asyncio.get_running_loop().time() + settings.deadline_s
+        self._ends = ends  # by the clock of the event loop
 
     async def answer(self, receive: Receive) -> Any:
         """The whole answer, or the reason why there is none."""

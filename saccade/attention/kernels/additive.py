@@ -21,7 +21,7 @@ def additive_score(
     eₜᵢ = wᵀ tanh(qₜ + kᵢ)
     """
     same = q.dtype == k.dtype == w.dtype
-    if same and _by_sigmoid(q) and not torch.compiler.is_compiling():
+    if same and by_sigmoid(q) and not torch.compiler.is_compiling():
         return BlockwiseScore.apply(q, k, w)
     return (q.unsqueeze(-2) + k.unsqueeze(-3)).tanh() @ w
 
@@ -30,12 +30,25 @@ def score(
     q: Float[Tensor, "B T F"], k: Float[Tensor, "B S F"], w: Float[Tensor, " F"]
 ) -> Float[Tensor, "B T S"]:
     """What `additive_score` computes, without a graph."""
-    if not _by_sigmoid(q):
+    if not by_sigmoid(q):
         return _sums(q, k).tanh_() @ w
     e = q.new_empty(*q.shape[:2], k.shape[1])
     q, k, w = 2 * q, 2 * k, 2 * w
     for rows, queries in _blocks(q, k):
         e[rows, queries] = _half_tanh(q[rows, queries], k[rows]) @ w
+    return e
+
+
+def doubled_score(
+    q: Float[Tensor, "B T F"], k: Float[Tensor, "B S F"], w: Float[Tensor, " F"]
+) -> Float[Tensor, "B T S"]:
+    """The score of halves of q, k and w, but for a constant, which no softmax sees.
+
+    (2w)ᵀ σ(2qₜ + 2kᵢ) = wᵀ tanh(qₜ + kᵢ) + Σw
+    """
+    e = q.new_empty(*q.shape[:2], k.shape[1])
+    for rows, queries in _blocks(q, k):
+        e[rows, queries] = _sums(q[rows, queries], k[rows]).sigmoid_() @ w
     return e
 
 
@@ -52,22 +65,36 @@ def score_gradient(
     dqₜ = w ⊙ Σᵢ gₜᵢ(1 − y²ₜᵢ)        dkᵢ = w ⊙ Σₜ gₜᵢ(1 − y²ₜᵢ)        dw = Σₜᵢ gₜᵢ yₜᵢ
     """
     dk, dw = onto
-    if not _by_sigmoid(q):
+    if not by_sigmoid(q):
         y = _sums(q, k).tanh_()
         dw.addmv_(y.flatten(0, 2).T, grad.flatten())
         slope = torch.ops.aten.tanh_backward(grad.unsqueeze(-1), y)
         dk.add_(slope.sum(dim=1))
         return slope.sum(dim=2).mul_(w)
-    dq, one = torch.empty_like(q), q.new_ones(())
-    q, k = 2 * q, 2 * k
+    return doubled_gradient(grad, 2 * q, 2 * k, onto=onto).mul_(w)
+
+
+def doubled_gradient(
+    grad: Float[Tensor, "B T S"],
+    q: Float[Tensor, "B T F"],
+    k: Float[Tensor, "B S F"],
+    *,
+    onto: tuple[Float[Tensor, "B S F"], Float[Tensor, " F"]],
+) -> Float[Tensor, "B T F"]:
+    """What `score_gradient` gives for halves of q and k; the gradient of q is without w, too.
+
+    1 − y² = 4 σ (1 − σ)        y = 2 σ − 1
+    """
+    (dk, dw), dq = onto, torch.empty_like(q)
     for rows, queries in _blocks(q, k):
         g = grad[rows, queries]
-        half = _half_tanh(q[rows, queries], k[rows])  # (b, t, S, F)
-        dw.add_(g.flatten() @ half.flatten(0, 2), alpha=2)
-        slope = torch.addcmul(one, half, half, value=-4).mul_(g.unsqueeze(-1))
+        sigma = _sums(q[rows, queries], k[rows]).sigmoid_()  # (b, t, S, F)
+        dw.add_(g.flatten() @ sigma.flatten(0, 2), alpha=2)
+        slope = torch.ops.aten.sigmoid_backward(g.unsqueeze(-1), sigma)
         dq[rows, queries] = slope.sum(dim=2)
-        dk[rows] += slope.sum(dim=1)
-    return dq.mul_(w)
+        dk[rows].add_(slope[:, 0] if slope.shape[1] == 1 else slope.sum(dim=1), alpha=4)
+    dw.sub_(grad.sum())
+    return dq.mul_(4)
 
 
 class BlockwiseScore(torch.autograd.Function):
@@ -89,7 +116,7 @@ class BlockwiseScore(torch.autograd.Function):
         return dq, dk.mul_(w), dw
 
 
-def _by_sigmoid(q: Tensor) -> bool:
+def by_sigmoid(q: Tensor) -> bool:
     """Not in half precision, where the difference to ½ would have few digits left."""
     return q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
 

@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.attention.kernels import HAS_TRITON
+
 
 class Linear(nn.Linear):
     """W x + b, with the same parameters and names as torch's."""
@@ -20,13 +22,24 @@ class Linear(nn.Linear):
         return together(input, self)
 
 
-def together(x: Float[Tensor, "*batch D"], *layers: nn.Linear) -> Float[Tensor, "*batch all"]:
+def sums_later(x: Float[Tensor, "*batch D"]) -> bool:
+    """Whether there are kernels that read a product's gradient anyway, and can sum it as well."""
+    fits = x.device.type == "cuda" and x.dtype != torch.float64 and torch.is_grad_enabled()
+    return HAS_TRITON and fits and not torch.compiler.is_compiling()
+
+
+def together(
+    x: Float[Tensor, "*batch D"], *layers: nn.Linear, owed: bool = False
+) -> Float[Tensor, "*batch all"]:
     """Several linear layers of the same input as one product: it is read once.
 
-    [W₁; W₂; …] x + [b₁; b₂; …]
+        [W₁; W₂; …] x + [b₁; b₂; …]
+
+    With `owed`, whoever takes the product takes the biases too, and gives them their gradient: the
+    sum over all rows of the product's.
     """
     weights: list[Tensor] = [layer.weight for layer in layers]
-    biases: list[Tensor] = [layer.bias for layer in layers]
+    biases: list[Tensor] = [layer.bias.detach() if owed else layer.bias for layer in layers]
     mixed = x.device.type == "cuda" and torch.is_autocast_enabled("cuda")
     if mixed and torch.is_grad_enabled() and not torch.compiler.is_compiling():
         return _Linear.apply(x, torch.get_autocast_dtype("cuda"), *weights, *biases)
@@ -59,9 +72,12 @@ class _Linear(torch.autograd.Function):
         dy = grads[0].to(weight.dtype).flatten(0, -2)
         dx = (dy @ weight).view(x.shape).to(x_dtype) if ctx.needs_input_grad[0] else None
         by_weight = torch.mm(dy.T, x.flatten(0, -2), out_dtype=exact)
-        # A product with ones sums the rows in a third of the time that `sum` takes.
-        by_bias = torch.mm(_ones(len(dy), dy.dtype, dy.device), dy, out_dtype=exact)[0]
-        return dx, None, *by_weight.split(ctx.sizes), *by_bias.split(ctx.sizes)
+        by_biases: tuple[Tensor | None, ...] = (None,) * len(ctx.sizes)
+        if any(ctx.needs_input_grad[-len(ctx.sizes) :]):
+            # A product with ones sums the rows in a third of the time that `sum` takes.
+            by_bias = torch.mm(_ones(len(dy), dy.dtype, dy.device), dy, out_dtype=exact)[0]
+            by_biases = by_bias.split(ctx.sizes)
+        return dx, None, *by_weight.split(ctx.sizes), *by_biases
 
 
 def _ones(count: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "1 count"]:

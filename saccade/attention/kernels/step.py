@@ -22,7 +22,7 @@ from torch import Tensor
 MANY = 512  # programs
 SHARED_OUT = {"BLOCK": 16, "num_warps": 1}
 ALONE = {"BLOCK": 32, "num_warps": 4}
-LEAST_QUERIES = 16  # what a tensor core multiplies at once
+LEAST = 16  # what a tensor core multiplies at once
 
 
 def look_back(
@@ -41,7 +41,8 @@ def look_back(
     read = qkv.new_empty(len(qkv), heads * width)
     _look_back[(sentences, heads)](
         qkv, keys, values, writers, clock, read, heads, room, writers.shape[2], width**-0.5,
-        WIDTH=width, BEAMS=beams, QUERIES=_queries(beams), **_shape(sentences * heads),
+        WIDTH=width, CHANNELS=_power(width), BEAMS=beams, QUERIES=_power(beams),
+        **_shape(sentences * heads),
     )  # fmt: skip
     return read
 
@@ -58,7 +59,8 @@ def look_across(
     read = q.new_empty(len(q), heads * width)
     _look_across[(sentences, heads)](
         q, keys, values, lengths, read, heads, room, width**-0.5,
-        WIDTH=width, BEAMS=beams, QUERIES=_queries(beams), **_shape(sentences * heads),
+        WIDTH=width, CHANNELS=_power(width), BEAMS=beams, QUERIES=_power(beams),
+        **_shape(sentences * heads),
     )  # fmt: skip
     return read
 
@@ -67,8 +69,9 @@ def _shape(programs: int) -> dict[str, int]:
     return SHARED_OUT if programs >= MANY else ALONE
 
 
-def _queries(beams: int) -> int:
-    return max(LEAST_QUERIES, 1 << (beams - 1).bit_length())
+def _power(size: int) -> int:
+    """The next power of two that a tensor core takes."""
+    return max(LEAST, 1 << (size - 1).bit_length())
 
 
 @triton.jit
@@ -96,22 +99,25 @@ def _own(past_at, since, real, BEAMS: tl.constexpr):
 @triton.jit
 def _look_back(
     qkv_at, keys_at, values_at, writers_at, clock_at, read_at, heads, room, steps_room, scale,
-    WIDTH: tl.constexpr, BEAMS: tl.constexpr, QUERIES: tl.constexpr, BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr, CHANNELS: tl.constexpr, BEAMS: tl.constexpr, QUERIES: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     sentence, head = tl.program_id(0), tl.program_id(1)
-    beam, channel = tl.arange(0, QUERIES), tl.arange(0, WIDTH)
+    beam, channel = tl.arange(0, QUERIES), tl.arange(0, CHANNELS)
+    inside = (channel < WIDTH)[None, :]
     real = (beam < BEAMS)[:, None]
+    whole = real & inside
     rows = (sentence * BEAMS + beam).to(tl.int64) * (3 * heads * WIDTH) + head * WIDTH
     new = qkv_at + rows[:, None] + channel[None, :]
-    q = tl.load(new, mask=real, other=0.0)
-    k_new = tl.load(new + heads * WIDTH, mask=real, other=0.0)
-    v_new = tl.load(new + 2 * heads * WIDTH, mask=real, other=0.0)
+    q = tl.load(new, mask=whole, other=0.0)
+    k_new = tl.load(new + heads * WIDTH, mask=whole, other=0.0)
+    v_new = tl.load(new + 2 * heads * WIDTH, mask=whole, other=0.0)
     steps, shared = tl.load(clock_at), tl.load(clock_at + 1)
     pool = (sentence * heads + head).to(tl.int64) * room * WIDTH
     live = shared + steps * BEAMS
     fresh = pool + (live + beam)[:, None] * WIDTH + channel[None, :]
-    tl.store(keys_at + fresh, k_new, mask=real)
-    tl.store(values_at + fresh, v_new, mask=real)
+    tl.store(keys_at + fresh, k_new, mask=whole)
+    tl.store(values_at + fresh, v_new, mask=whole)
     top = tl.sum(q.to(tl.float32) * k_new.to(tl.float32), axis=1) * scale
     total = tl.full((QUERIES,), 1.0, tl.float32)
     read = v_new.to(tl.float32)
@@ -119,8 +125,8 @@ def _look_back(
         entry = start + tl.arange(0, BLOCK)
         there = entry < live
         at = pool + entry[:, None] * WIDTH + channel[None, :]
-        k = tl.load(keys_at + at, mask=there[:, None], other=0.0)
-        v = tl.load(values_at + at, mask=there[:, None], other=0.0)
+        k = tl.load(keys_at + at, mask=there[:, None] & inside, other=0.0)
+        v = tl.load(values_at + at, mask=there[:, None] & inside, other=0.0)
         seen = there[None, :] & (beam >= 0)[:, None]
         if BEAMS > 1:
             past = writers_at + (sentence * BEAMS + beam)[:, None] * steps_room
@@ -128,32 +134,35 @@ def _look_back(
         top, total, read = _attended(q, k, v, seen, top, total, read, scale)
     out = (sentence * BEAMS + beam).to(tl.int64) * (heads * WIDTH) + head * WIDTH
     read = read / total[:, None]
-    tl.store(read_at + out[:, None] + channel[None, :], read.to(q.dtype), mask=real)
+    tl.store(read_at + out[:, None] + channel[None, :], read.to(q.dtype), mask=whole)
 
 
 @triton.jit
 def _look_across(
     q_at, keys_at, values_at, lengths_at, read_at, heads, room, scale,
-    WIDTH: tl.constexpr, BEAMS: tl.constexpr, QUERIES: tl.constexpr, BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr, CHANNELS: tl.constexpr, BEAMS: tl.constexpr, QUERIES: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     sentence, head = tl.program_id(0), tl.program_id(1)
-    beam, channel = tl.arange(0, QUERIES), tl.arange(0, WIDTH)
+    beam, channel = tl.arange(0, QUERIES), tl.arange(0, CHANNELS)
+    inside = (channel < WIDTH)[None, :]
     real = (beam < BEAMS)[:, None]
+    whole = real & inside
     rows = (sentence * BEAMS + beam).to(tl.int64) * (heads * WIDTH) + head * WIDTH
     rows = rows[:, None] + channel[None, :]
-    q = tl.load(q_at + rows, mask=real, other=0.0)
+    q = tl.load(q_at + rows, mask=whole, other=0.0)
     length = tl.load(lengths_at + sentence)
     pool = (sentence * heads + head).to(tl.int64) * room * WIDTH
     top = tl.full((QUERIES,), float("-inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
-    read = tl.zeros((QUERIES, WIDTH), tl.float32)
+    read = tl.zeros((QUERIES, CHANNELS), tl.float32)
     for start in tl.range(0, length, BLOCK):
         entry = start + tl.arange(0, BLOCK)
         there = entry < length
         at = pool + entry[:, None] * WIDTH + channel[None, :]
-        k = tl.load(keys_at + at, mask=there[:, None], other=0.0)
-        v = tl.load(values_at + at, mask=there[:, None], other=0.0)
+        k = tl.load(keys_at + at, mask=there[:, None] & inside, other=0.0)
+        v = tl.load(values_at + at, mask=there[:, None] & inside, other=0.0)
         seen = there[None, :] & (beam >= 0)[:, None]
         top, total, read = _attended(q, k, v, seen, top, total, read, scale)
     read = read / tl.where(total > 0, total, 1.0)[:, None]  # a sentence that is not there reads 0
-    tl.store(read_at + rows, read.to(q.dtype), mask=real)
+    tl.store(read_at + rows, read.to(q.dtype), mask=whole)

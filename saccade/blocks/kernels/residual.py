@@ -43,6 +43,23 @@ def norm_beside(
     return _NormBeside.apply(x, weight, bias, epsilon, _wanted(x))
 
 
+def add_norm_beside(
+    x: Float[Tensor, "*batch D"],
+    change: Float[Tensor, "*batch D"],
+    owed: Float[Tensor, " D"] | None,
+    weight: Float[Tensor, " D"],
+    bias: Float[Tensor, " D"],
+    epsilon: float,
+    *,
+    rate: float,
+) -> tuple[Float[Tensor, "*batch D"], Float[Tensor, "*batch D"]]:
+    """norm(s), and s = x + dropout(change) itself, in the precision of x.
+
+    `owed` is a bias that is in `change` already and has yet to get its gradient: Σ ∂change.
+    """
+    return _AddNormBeside.apply(x, change, owed, weight, bias, rate, epsilon, _wanted(x))
+
+
 def _wanted(x: Tensor) -> torch.dtype:
     kind = x.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
@@ -69,7 +86,8 @@ class _AddNorm(torch.autograd.Function):
     ) -> Tensor:
         seed = draw_seed(x.device) if rate else x
         drop = _Drop(seed, rate)
-        y, total, scale = _normed(x, change.contiguous(), weight, bias, epsilon, dtype, drop)
+        into = torch.empty(x.shape, dtype=dtype, device=x.device)
+        y, total, scale = _normed(x, (change, into), weight, bias, epsilon, dtype, drop)
         ctx.save_for_backward(total, weight, scale, seed)
         ctx.rate, ctx.dtypes = rate, (x.dtype, change.dtype)
         return y
@@ -84,6 +102,40 @@ class _AddNorm(torch.autograd.Function):
         drop = _Drop(seed, ctx.rate)
         sums = _gradients(grads[0], None, total, weight, scale, drop, dx, change)
         return dx, change, *sums, None, None, None
+
+
+class _AddNormBeside(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        change: Tensor,
+        owed: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
+        rate: float,
+        epsilon: float,
+        dtype: torch.dtype,
+    ) -> tuple[Tensor, Tensor]:
+        seed = draw_seed(x.device) if rate else x
+        into = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        drop = _Drop(seed, rate)
+        y, total, scale = _normed(x, (change, into), weight, bias, epsilon, dtype, drop)
+        ctx.save_for_backward(total, weight, scale, seed)
+        ctx.rate, ctx.dtype, ctx.owes = rate, change.dtype, owed is not None
+        return y, total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        total, weight, scale, seed = ctx.saved_tensors
+        dx, drop = torch.empty_like(total), _Drop(seed, ctx.rate)
+        apart = ctx.rate > 0 or ctx.dtype != dx.dtype
+        change = torch.empty(dx.shape, dtype=ctx.dtype, device=dx.device) if apart else dx
+        by_weight, by_bias, *owed = _gradients(
+            grads[0], grads[1], total, weight, scale, drop, dx, change, owes=ctx.owes
+        )
+        by_owed = owed[0] if owed else None
+        return dx, change, by_owed, by_weight, by_bias, None, None, None
 
 
 class _NormBeside(torch.autograd.Function):
@@ -112,22 +164,25 @@ class _Drop(NamedTuple):
 
 def _normed(
     x: Tensor,
-    change: Tensor | None,
+    added: tuple[Tensor, Tensor] | None,
     weight: Tensor,
     bias: Tensor,
     epsilon: float,
     dtype: torch.dtype,
     drop: _Drop,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The norm of the sum, the sum, and its mean and 1 / deviation."""
+    """The norm of the sum, the sum, and its mean and 1 / deviation.
+
+    `added` is the change, and where the sum is to be written; without, x is the sum.
+    """
     x, width = x.contiguous(), x.shape[-1]
     rows = x.numel() // width
     y = torch.empty(x.shape, dtype=dtype, device=x.device)
-    total = x if change is None else torch.empty_like(y)
+    change, total = (x, x) if added is None else (added[0].contiguous(), added[1])
     scale = torch.empty(2, rows, dtype=torch.float32, device=x.device)
     _forward[(triton.cdiv(rows, 4),)](
-        x, x if change is None else change, weight, bias, y, total, scale, drop.seed,
-        rows, width, epsilon, *chances(drop.rate), ADD=change is not None, DROP=drop.rate > 0,
+        x, change, weight, bias, y, total, scale, drop.seed,
+        rows, width, epsilon, *chances(drop.rate), ADD=added is not None, DROP=drop.rate > 0,
         ROWS=4, WIDTH=triton.next_power_of_2(width), num_warps=max(4, _warps(width)),
     )  # fmt: skip
     return y, total, scale
@@ -142,25 +197,29 @@ def _gradients(
     drop: _Drop,
     dx: Tensor,
     change: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Write the gradients to x and change (unless these are one); give those to weight and bias."""
+    *,
+    owes: bool = False,
+) -> list[Tensor]:
+    """Write the gradients to x and change (unless these are one).
+
+    Given are those to weight and bias, and if it `owes` them the sum of the change's.
+    """
     dy, width = dy.contiguous(), dy.shape[-1]
     rows = dy.numel() // width
     programs = min(PROGRAMS, triton.cdiv(rows, 4))
-    sums = torch.empty(2, programs, width, dtype=torch.float32, device=dy.device)
+    sums = torch.empty(2 + owes, programs, width, dtype=torch.float32, device=dy.device)
     _backward[(programs,)](
         dy, dy if beside is None else beside.contiguous(), total, weight, scale, drop.seed,
         dx, change, sums, rows, width, programs, *chances(drop.rate),
-        BESIDE=beside is not None, APART=change is not dx, DROP=drop.rate > 0,
+        BESIDE=beside is not None, APART=change is not dx, DROP=drop.rate > 0, OWES=owes,
         ROWS=4, WIDTH=triton.next_power_of_2(width), num_warps=_warps(width),
     )  # fmt: skip
-    by_weight, by_bias = sums.sum(dim=1).to(weight.dtype)
-    return by_weight, by_bias
+    return list(sums.sum(dim=1).to(weight.dtype))
 
 
 def _warps(width: int) -> int:
     """Enough for four rows to lie in registers, and no more: they would only wait."""
-    return max(2, min(16, (1 << (width - 1).bit_length()) // 256))
+    return 2 if width <= 1024 else min(16, (1 << (width - 1).bit_length()) // 256)
 
 
 @triton.jit
@@ -195,7 +254,7 @@ def _forward(
 def _backward(
     dy_at, beside_at, total_at, weight, scale, seed, dx_at, change_at, sums,
     rows, width, programs, dropped, scale_up,
-    BESIDE: tl.constexpr, APART: tl.constexpr, DROP: tl.constexpr,
+    BESIDE: tl.constexpr, APART: tl.constexpr, DROP: tl.constexpr, OWES: tl.constexpr,
     ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """∂x = (∂n − mean(∂n) − n · mean(∂n n)) / deviation        n = (x − mean) / deviation."""
@@ -203,6 +262,7 @@ def _backward(
     w = tl.load(weight + column, mask=column < width, other=0.0).to(tl.float32)
     by_weight = tl.zeros([WIDTH], tl.float32)
     by_bias = tl.zeros([WIDTH], tl.float32)
+    by_change = tl.zeros([WIDTH], tl.float32)
     for start in range(tl.program_id(0) * ROWS, rows, programs * ROWS):
         row = start + tl.arange(0, ROWS)
         inside = (row[:, None] < rows) & (column < width)[None, :]
@@ -224,9 +284,13 @@ def _backward(
             if DROP:
                 dx *= kept(seed, at, dropped, scale_up)
             tl.store(change_at + at, dx.to(change_at.dtype.element_ty), mask=inside)
+        if OWES:
+            by_change += tl.sum(dx, 0)
     own = sums + tl.program_id(0) * width + column
     tl.store(own, by_weight, mask=column < width)
     tl.store(own + programs * width, by_bias, mask=column < width)
+    if OWES:
+        tl.store(own + 2 * programs * width, by_change, mask=column < width)
 
 
 class _AddDropped(torch.autograd.Function):

@@ -29,7 +29,7 @@ from saccade.data.images.fit import Fit, fitted
 from saccade.data.images.members import Member
 from saccade.errors import ConfigError, WriteError
 
-VERSION = 1  # of what is stored, and of how it is made
+VERSION = 2  # of what is stored, and of how it is made
 IMAGES, INDEX = "images.npy", "index.json"
 _AHEAD = 8  # images in work for each thread
 
@@ -52,7 +52,8 @@ class CacheSettings:
 class ImageCache:
     """Square images by their place among the good ones; `bad` says why a number is not there.
 
-    It may be sent to other processes: they map the same file.
+    `digest` changes with any pixel, and with nothing else. It may be sent to other processes: they
+    map the same file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,6 +61,7 @@ class ImageCache:
         index: dict[str, Any] = json.loads((folder / INDEX).read_bytes())
         self.bad: dict[int, str] = {int(number): why for number, why in index["bad"].items()}
         self._images: np.ndarray[Any, np.dtype[np.uint8]] = np.load(folder / IMAGES, mmap_mode="r")
+        self.digest: str = index["digest"]
         count: int = index["count"]
         if self._images.dtype != np.uint8 or self._images.shape[:2] != (count, 3):
             raise ValueError(f"{folder} does not hold what its index says")
@@ -144,10 +146,11 @@ def _make(
     temporary.mkdir()
     try:
         with (temporary / IMAGES).open("wb") as file:
-            bad = _write_images(file, members, settings, progress)
+            bad, digest = _write_images(file, members, settings, progress)
             _sync(file)
         with (temporary / INDEX).open("wb") as file:
-            file.write(json.dumps({"count": len(members), "bad": bad}).encode())
+            index = {"count": len(members), "bad": bad, "digest": digest}
+            file.write(json.dumps(index).encode())
             _sync(file)
         shutil.rmtree(home, ignore_errors=True)  # what could not be opened
         temporary.replace(home)
@@ -160,21 +163,26 @@ def _write_images(
     members: list[Member],
     settings: CacheSettings,
     progress: Callable[[int, int], None] | None,
-) -> dict[int, str]:
-    """Written and not mapped: on a full disk a write fails, and a mapped page kills the process."""
+) -> tuple[dict[int, str], str]:
+    """Which are bad and why, and the digest of all.
+
+    Written and not mapped: on a full disk a write fails, and a mapped page kills the process.
+    """
     shape = (len(members), 3, settings.size, settings.size)
     npy.write_array_header_1_0(
         file, {"shape": shape, "fortran_order": False, "descr": npy.dtype_to_descr(np.dtype("u1"))}
     )
     bad: dict[int, str] = {}
-    blank = np.zeros(shape[1:], np.uint8)
+    digest, blank = hashlib.sha256(str(shape).encode()), np.zeros(shape[1:], np.uint8)
     for number, image in enumerate(_decoded(members, settings)):
         if isinstance(image, ImageError):
             bad[number] = image.reason
-        file.write(blank.tobytes() if isinstance(image, ImageError) else image.numpy().tobytes())
+        pixels = (blank if isinstance(image, ImageError) else image.numpy()).tobytes()
+        file.write(pixels)
+        digest.update(pixels)
         if progress is not None:
             progress(number + 1, len(members))
-    return bad
+    return bad, digest.hexdigest()
 
 
 def _decoded(

@@ -26,7 +26,7 @@ from saccade.data.images.members import Member
 from saccade.errors import DataError
 
 MAX_PIXELS = 50_000_000
-MAX_DRAFT = 4 * MAX_PIXELS  # for a JPEG of which only a half, a quarter or an eighth is decoded
+DRAFTED = 4  # times as many may a JPEG have of which only a half, a quarter or an eighth is decoded
 
 _ORIENTATION = 0x0112  # EXIF tag
 _UPRIGHT = {
@@ -38,6 +38,7 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+_LYING = (5, 6, 7, 8)  # turned by a quarter
 # Opened by their classes and not by Image.open, which tries forms we do not want and warns about
 # sizes in its own way.
 _FORMS: dict[str, tuple[Callable[[bytes], bool], type[ImageFile]]] = {
@@ -62,12 +63,16 @@ class ImageError(DataError):
 
 
 def decode(
-    source: bytes | Path | Member, *, name: str = "", short: int | None = None
+    source: bytes | Path | Member,
+    *,
+    name: str = "",
+    short: int | None = None,
+    most: int = MAX_PIXELS,
 ) -> UInt8[Tensor, "3 H W"]:
-    """An image, upright. `name` is for messages.
+    """An image of at most `most` pixels, upright. `name` is for messages.
 
     With `short`, a large JPEG may come at 1/2, 1/4 or 1/8 of its size, its shorter side still
-    `short` pixels or more: this is faster, and the only way to read one over MAX_PIXELS.
+    `short` pixels or more: this is faster, and the only way to read one over `most`.
     """
     name = name or (source.name if isinstance(source, Member) else "")
     name = name or (str(source) if isinstance(source, Path) else "the image")
@@ -75,14 +80,29 @@ def decode(
     form = _form(raw, name)
     try:
         image = _FORMS[form][1](BytesIO(raw))
-        _bound(image, name, short)
+        _bound(image, name, short, most)
         image.load()
-        return _upright(image)
+        return upright(image)
     except ImageError:
         raise
     except Exception as error:  # a damaged file makes Pillow raise errors of any kind
         why = (str(error) or type(error).__name__).partition("\n")[0][:200]
         raise ImageError(name, f"damaged image: a {form} file, but {why}; fetch it again") from None
+
+
+def upright_size(source: Path | Member) -> tuple[int, int]:
+    """Height and width of an image once upright. No pixel is decoded."""
+    name = source.name if isinstance(source, Member) else str(source)
+    raw = _bytes(source, name)
+    form = _form(raw, name)
+    try:
+        image = _FORMS[form][1](BytesIO(raw))
+        width, height = image.size
+        lies = _orientation(image) in _LYING
+    except Exception as error:  # as above
+        why = (str(error) or type(error).__name__).partition("\n")[0][:200]
+        raise ImageError(name, f"damaged image: a {form} file, but {why}; fetch it again") from None
+    return (width, height) if lies else (height, width)
 
 
 def _bytes(source: bytes | Path | Member, name: str) -> bytes:
@@ -105,19 +125,20 @@ def _form(raw: bytes, name: str) -> str:
     )
 
 
-def _bound(image: ImageFile, name: str, short: int | None) -> None:
+def _bound(image: ImageFile, name: str, short: int | None, most: int) -> None:
     """Refuse what is too large before a pixel of it is decoded; shrink what may be shrunk."""
     width, height = image.size
     # A progressive JPEG is held whole while it is decoded, however small it is to come out.
     shrinks = isinstance(image, JpegImageFile) and "progressive" not in image.info
-    if short and shrinks and width * height <= MAX_DRAFT:
+    if short and shrinks and width * height <= DRAFTED * most:
         image.draft(None, (short, short))
-    if image.size[0] * image.size[1] > MAX_PIXELS:
-        reason = f"too large: {width}×{height} is over {MAX_PIXELS:,} pixels; make it smaller"
+    if image.size[0] * image.size[1] > most:
+        reason = f"too large: {width}×{height} is over {most:,} pixels; make it smaller"
         raise ImageError(name, reason)
 
 
-def _upright(image: ImageFile) -> UInt8[Tensor, "3 H W"]:
+def upright(image: Image.Image) -> UInt8[Tensor, "3 H W"]:
+    """A picture that Pillow holds, turned as its camera noted, in RGB over white."""
     turn = _UPRIGHT.get(_orientation(image))
     plain = _plain(image)
     if turn is not None:
@@ -125,7 +146,7 @@ def _upright(image: ImageFile) -> UInt8[Tensor, "3 H W"]:
     return torch.from_numpy(np.asarray(plain).transpose(2, 0, 1).copy())
 
 
-def _orientation(image: ImageFile) -> int:
+def _orientation(image: Image.Image) -> int:
     try:
         found = image.getexif().get(_ORIENTATION, 1)
     except Exception:  # a damaged note does not spoil the picture
@@ -133,7 +154,7 @@ def _orientation(image: ImageFile) -> int:
     return found if isinstance(found, int) else 1
 
 
-def _plain(image: ImageFile) -> Image.Image:
+def _plain(image: Image.Image) -> Image.Image:
     """In RGB, over white."""
     if image.mode == "I" or image.mode.startswith("I;16"):
         grey = np.asarray(image).astype(np.int64).clip(0, 65_535)

@@ -44,6 +44,15 @@ def test_the_ratio_says_how_many_times_as_fast_as_the_peer_one_is() -> None:
     assert (ours.padding, peer.padding, ours.memory_mib) == (None, 0.5, None)
 
 
+def test_where_no_peer_is_named_ratios_are_to_the_fastest() -> None:
+    slow, quick = Contender("slow", sleeper(0.03)), Contender("quick", sleeper(0.01))
+    found = race(Contender("saccade", sleeper(0)), slow, quick, job=replace(JOB, against=""))
+    assert found.job.against == "quick"
+    assert [row.ratio for row in found.rows if row.name == "quick"] == [1.0]
+    alone = race(Contender("saccade", sleeper(0)), job=replace(JOB, against=""))
+    assert (alone.job.against, alone.rows[0].ratio) == ("", None)
+
+
 def test_work_done_many_times_in_a_run_is_counted_once() -> None:
     once = race(Contender("saccade", sleeper(0.02))).rows[0]
     four = race(Contender("saccade", sleeper(0.02)), job=replace(JOB, repeats=4)).rows[0]

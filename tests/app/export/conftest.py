@@ -8,7 +8,7 @@ import torch
 
 from saccade.data.vocabulary import Vocabulary
 from saccade.train.folder import RunFolder
-from saccade.train.recipes import Recipe
+from saccade.train.recipe import Recipe
 from tests.models import zoo
 from tests.train.small import pairs, small_language, small_recipe
 

@@ -62,7 +62,7 @@ def test_the_address_is_one_to_type_into_a_browser() -> None:
         assert address(six) == f"http://[::1]:{six.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "prometheus_client"])
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "python_multipart"])
 def test_what_is_not_installed_is_named_with_its_cure(missing: str) -> None:
     blocked = f"import sys; sys.modules[{missing!r}] = None\n{COMMAND}"
     done = subprocess.run(

@@ -77,6 +77,27 @@ class StepByStep(nn.Module):
             words.append(word)
         return torch.cat(words, dim=1)
 
+    @torch.no_grad()
+    def search(self, source: Int[Tensor, "B S"], steps: int, beams: int) -> Int[Tensor, "B T"]:
+        """With beams that never end: each is a row, and all of a row moves when beams do."""
+        memory, real, hidden = self._encode(source)
+        firsts = beams * torch.arange(len(source), device=source.device)[:, None]
+        rows = torch.arange(len(source), device=source.device).repeat_interleave(beams)
+        memory, real, hidden = memory[rows], real[rows], _moved(hidden, rows)
+        word = source.new_full((len(rows), 1), START)
+        said = source.new_empty(len(rows), 0)
+        log_p = torch.full((len(source), beams), -torch.inf, device=source.device)
+        log_p[:, 0] = 0.0
+        for _ in range(steps):
+            logits, hidden = self._step(word, hidden, memory, real)
+            fresh = F.log_softmax(logits[:, 0].float(), dim=-1)  # (B·k, V)
+            total = log_p[:, :, None] + fresh.view(len(source), beams, -1)
+            log_p, best = total.flatten(1).topk(beams)
+            rows = (firsts + best // fresh.shape[1]).flatten()
+            word = (best % fresh.shape[1]).view(-1, 1)
+            hidden, said = _moved(hidden, rows), torch.cat([said[rows], word], dim=1)
+        return said.view(len(source), beams, -1)[:, 0]
+
     def _encode(self, source: Int[Tensor, "B S"]) -> tuple[Tensor, Tensor, Hidden]:
         real = source != PAD
         packed = pack_padded_sequence(
@@ -105,6 +126,12 @@ class StepByStep(nn.Module):
             c = self.attention(s, memory, real)
             features = self.mix(torch.cat([s, c], dim=2)).tanh()
         return self.readout(features), hidden
+
+
+def _moved(hidden: Hidden, rows: Int[Tensor, " R"]) -> Hidden:
+    if isinstance(hidden, tuple):
+        return hidden[0][:, rows], hidden[1][:, rows]
+    return hidden[:, rows]
 
 
 def copy_weights(ours: RnnAttention, theirs: StepByStep) -> None:

@@ -10,11 +10,13 @@ const KEYS = [
   ["[ ]", "previous or next head"], ["w", "words or pieces"], [
     "r", "looks at / is looked at by (language)"
   ],
-  ["s", "hide the sink (language)"], ["t", "show the numbers as a table"], ["d", "dark or light"],
+  ["s", "hide the sink (language)"], [
+    "↑ ↓", "previous or next picture (captions)"
+  ], ["c b p", "true cells, boxes, path of the peak (captions)"], ["t", "show the numbers as a table"], ["d", "dark or light"],
   ["Esc", "let go of the step or word"], ["?", "this help"],
 ];
 const MAP_KEYS = [
-  ["arrows", "in a matrix, move from cell to cell; in the list of heads, from head to head"],
+  ["arrows", "in a matrix or a picture, from cell to cell; in the list of heads, from head to head"],
   ["Enter", "keep the word or open the head"], [
     "+ − 0", "on a long map: closer, further, all of it"
   ],
@@ -29,6 +31,9 @@ const READING = [
   [
     "top 8, 82 % of the mass", "only the largest weights were kept"
   ], ["8×8 mean", "downsampled: each cell stands for 8 × 8 weights"],
+  [
+    "true cells", "what the model had: one weight to a square; smooth maps are drawn between them"
+  ],
   ["other", "mass that is not drawn word by word; nothing is dropped without a trace"],
   [
     "sink",

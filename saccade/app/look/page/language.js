@@ -9,7 +9,7 @@ import { percentText, tokenText } from "./format.js";
 import { gazeAt } from "./gaze.js";
 import { headGrid, headTitle } from "./grid.js";
 import { headPicker, neighbour, resolved } from "./picks.js";
-import { columnWords, keyList, readable, rowWords } from "./readout.js";
+import { choiceList, columnWords, keyList, readable, rowWords } from "./readout.js";
 import { Scrubber } from "./scrubber.js";
 import { TokenStrip } from "./strip.js";
 
@@ -292,21 +292,4 @@ export class LanguageView {
     this.scrub.stop();
     this.grid?.stop();
   }
-}
-
-// What else might have been written there.
-function choiceList(choices, token) {
-  const widest = Math.max(...choices.map(([, p]) => p), 1e-6);
-  return el("ol", {
-    class: "choices", "aria-label": "Most probable tokens here"
-  }, ...choices.slice(0, 5).map(([text, p]) => {
-    const chosen = text === token;
-    return el("li", { class: chosen ? "taken" : null },
-      el("span", { class: "choice-text", text: tokenText(text) }),
-      el(
-        "span", { class: "meter" },
-        el("span", { class: "fill", css: { width: `${(100 * p) / widest}%` } })
-      ),
-      el("span", { class: "number", text: percentText(p) }));
-  }));
 }

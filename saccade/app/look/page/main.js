@@ -1,5 +1,8 @@
 // Puts the page together: head, views, foot, keys.
 
+import { CaptionCompareView } from "./caption-compare.js";
+import { VEIL_KEYS } from "./caption-tools.js";
+import { CaptionView } from "./caption.js";
 import { nightfall, themeChanged, theme } from "./colour.js";
 import { CompareView } from "./compare.js";
 import { button, segmented } from "./controls.js";
@@ -17,9 +20,12 @@ const DEFAULTS = {
   detail: null, zoom: null,
   map: "mean", scale: "sqrt", threshold: 0.1, sort: "name", filter: "", sink: false,
   asite: "all", ahead: "mean", bsite: "all", bhead: "mean",
+  item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
+  patch: -1, eye: "",
 };
 
-const VIEWS = { translation: TranslationView, language: LanguageView };
+const VIEWS = { translation: TranslationView, language: LanguageView, caption: CaptionView };
+const COMPARE_VIEWS = { caption: CaptionCompareView };
 
 class Page {
   constructor() {
@@ -63,7 +69,7 @@ class Page {
 
   receive(data, again) {
     if (again) this.state.reset(...Object.keys(DEFAULTS));
-    else this.state.reset("unit", "scale", "threshold", "sort");
+    else this.state.reset("unit", "scale", "threshold", "sort", ...VEIL_KEYS);
     this.show(data);
   }
 
@@ -93,8 +99,9 @@ class Page {
     const { arrays, state, foot } = this;
     const askExact = this.server ? (site, head) => this.server.askExact(site, head) : null;
     try {
-      const View = run === null ? CompareView : VIEWS[this.data.kind];
-      this.view = new View({ arrays, looks, state, foot, askExact });
+      const { kind, pictures } = this.data;
+      const View = run === null ? COMPARE_VIEWS[kind] ?? CompareView : VIEWS[kind];
+      this.view = new View({ arrays, looks, state, foot, askExact, pictures });
     } catch (error) {
       this.#trouble(error.message);
       return;
@@ -116,7 +123,7 @@ class Page {
 
   #changed(changed) {
     if (!this.data) return;
-    if (changed.has("view") || changed.has("look")) this.#openView();
+    if (["view", "look", "item"].some((key) => changed.has(key))) this.#openView();
     else this.view?.refresh(changed);
   }
 

@@ -2,7 +2,7 @@
 // looks at.
 
 import { el } from "./dom.js";
-import { quoted, snippet, tokenText, weightText } from "./format.js";
+import { percentText, quoted, snippet, tokenText, weightText } from "./format.js";
 
 const MOST_LISTED = 5;
 
@@ -86,4 +86,21 @@ export function keyList(gaze, axis, go, most = 8) {
       el("span", { class: "key-text", text: "other" })));
   }
   return el("ol", { class: "keys" }, ...rows);
+}
+
+// What else might have been written there.
+export function choiceList(choices, token) {
+  const widest = Math.max(...choices.map(([, p]) => p), 1e-6);
+  return el("ol", {
+    class: "choices", "aria-label": "Most probable tokens here"
+  }, ...choices.slice(0, 5).map(([text, p]) => {
+    const chosen = tokenText(text) === tokenText(token);
+    return el("li", { class: chosen ? "taken" : null },
+      el("span", { class: "choice-text", text: tokenText(text) }),
+      el(
+        "span", { class: "meter" },
+        el("span", { class: "fill", css: { width: `${(100 * p) / widest}%` } })
+      ),
+      el("span", { class: "number", text: percentText(p) }));
+  }));
 }

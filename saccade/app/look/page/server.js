@@ -1,7 +1,8 @@
-// Served mode: a text goes in, a look comes out. What was typed and drawn is kept when it fails.
+// Served mode: a text or a picture goes in, a look comes out. What was given is kept when it fails.
 
 import { button } from "./controls.js";
 import { el } from "./dom.js";
+import { PictureDrop } from "./picture-drop.js";
 
 export const EXAMPLES = [
   "The agreement on the European Economic Area was signed in August 1992.",
@@ -33,7 +34,16 @@ async function checked(response) {
   );
 }
 
+// A picture goes as a form, with its file as it is; all else as JSON.
 async function post(path, body, signal) {
+  if (body.image instanceof Blob) {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(body)) {
+      form.append(name, value instanceof Blob || typeof value !== "object" ? value
+        : JSON.stringify(value));
+    }
+    return checked(await fetch(path, { method: "POST", body: form, signal }));
+  }
   const headers = { "Content-Type": "application/json" };
   return checked(
     await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal })
@@ -82,6 +92,8 @@ export class ServerBar {
         spellcheck: "false"
       }
     );
+    this.drop = new PictureDrop(() => this.ask());
+    this.drop.root.hidden = true;
     this.go = button("Look", () => this.ask(), { class: "button primary" });
     this.busy = el("p", { class: "busy", role: "status", hidden: true });
     this.error = el("div", { class: "error", role: "alert", hidden: true });
@@ -99,7 +111,7 @@ export class ServerBar {
         el(
           "label", { class: "control picker" }, el("span", { class: "name", text: "Run" }), this.run
         ),
-        this.text, this.go
+        this.text, this.drop.root, this.go
       ),
       this.options, this.busy, this.written, this.error);
     this.ready = this.#inform();
@@ -140,7 +152,10 @@ export class ServerBar {
   // Only the options that this kind of run has.
   #suit() {
     const run = this.#chosen();
-    this.beam.hidden = run?.kind !== "translation";
+    this.text.hidden = this.takesPictures;
+    this.drop.root.hidden = !this.takesPictures;
+    this.beam.hidden = run?.kind === "language";
+    this.suited?.();
     this.most.hidden = this.temperature.hidden = run?.kind !== "language";
     const others = (this.runs ?? []).filter(
       ({ name, kind }) => name !== run?.name && kind === run?.kind
@@ -152,14 +167,19 @@ export class ServerBar {
     this.compare.hidden = others.length === 0;
   }
 
+  get takesPictures() {
+    return this.#chosen()?.takes === "image";
+  }
+
   #chosen() {
     return (this.runs ?? []).find(({ name }) => name === this.run.value);
   }
 
   #body() {
     const run = this.#chosen();
-    const body = { run: this.run.value, text: this.text.value };
-    if (run?.kind === "translation") body.beam = Number(this.beam.input.value);
+    const given = this.takesPictures ? { image: this.drop.file } : { text: this.text.value };
+    const body = { run: this.run.value, ...given };
+    if (run?.kind !== "language") body.beam = Number(this.beam.input.value);
     else {
       body.most_tokens = Number(this.most.input.value);
       if (
@@ -171,8 +191,10 @@ export class ServerBar {
   }
 
   ask() {
-    if (!this.text.value.trim()) {
-      this.text.focus();
+    const [given, field] = this.takesPictures ? [this.drop.file, this.drop]
+      : [this.text.value.trim(), this.text];
+    if (!given) {
+      field.focus();
       return Promise.resolve();
     }
     return this.#send(this.#body(), this.#chosen()?.kind === "language" && !this.second.value);
@@ -224,7 +246,8 @@ export class ServerBar {
     const words = el("span");
     const tick = () => {
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
-      words.textContent = `The model is reading… ${seconds} s`;
+      const does = this.takesPictures ? "looking" : "reading";
+      words.textContent = `The model is ${does}… ${seconds} s`;
     };
     this.error.hidden = true;
     this.go.disabled = true;
@@ -244,7 +267,7 @@ export class ServerBar {
   }
 
   #fail(error, again = null) {
-    const kept = this.text.value ? " What you wrote is still here." : "";
+    const kept = this.text.value && !this.takesPictures ? " What you wrote is still here." : "";
     const words = error instanceof Refusal ? error.message : `The server cannot be reached.${kept}`;
     const wait = error.wait ? ` Try again in ${error.wait} s.` : "";
     this.error.replaceChildren(
@@ -253,6 +276,7 @@ export class ServerBar {
     );
     this.error.hidden = false;
     if (error.field === "text") this.text.focus();
+    if (error.field === "image") this.drop.focus();
   }
 
   fill(text) {
@@ -261,21 +285,24 @@ export class ServerBar {
   }
 }
 
-// Before the first look: what this is, and two sentences to begin with.
+// Before the first look: what this is, and something to begin with.
 export function emptyState(bar) {
-  return el("section", { class: "empty" },
-    el("h2", { text: "Where does a model look?" }),
-    el(
-      "p",
-      {
-        text: "Write a sentence, choose a run, and see which words each word looked at "
-          + "while the model wrote."
-      }
-    ),
-    el(
-      "div", { class: "examples" },
-      ...EXAMPLES.map(
-        (text) => button(text, () => { bar.fill(text); bar.ask(); }, { class: "button example" })
-      )
-    ));
+  const words = el("p");
+  const examples = el(
+    "div", { class: "examples" },
+    ...EXAMPLES.map(
+      (text) => button(text, () => { bar.fill(text); bar.ask(); }, { class: "button example" })
+    )
+  );
+  bar.suited = () => {
+    examples.hidden = bar.takesPictures;
+    words.textContent = bar.takesPictures
+      ? "Give it a picture, and see where on it each word of the caption looked."
+      : "Write a sentence, choose a run, and see which words each word looked at "
+        + "while the model wrote.";
+  };
+  bar.suited();
+  return el(
+    "section", { class: "empty" }, el("h2", { text: "Where does a model look?" }), words, examples
+  );
 }

@@ -32,3 +32,6 @@ def test_with_the_same_weights_losses_and_words_are_the_same(
     assert theirs(*SENTENCES.padded()).item() == pytest.approx(expected, abs=1e-5)
     words = translations(ours.eval(), SENTENCES.inputs, beam=1, words=10)()
     assert theirs.translate(SENTENCES.padded().source, 10).tolist() == words
+    found = translations(ours.eval(), SENTENCES.inputs, beam=4, words=10)()
+    assert theirs.search(SENTENCES.padded().source, 10, 4).tolist() == found
+    assert theirs.search(SENTENCES.padded().source, 10, 1).tolist() == words

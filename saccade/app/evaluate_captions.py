@@ -1,0 +1,102 @@
+"""Scores of a captioner on held-out pictures: its own captions against all references."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from saccade.app.api import CaptioningModel
+from saccade.data import shapes
+from saccade.data.shapes import Scene
+from saccade.decode.engine import Decoding
+from saccade.metrics.captioning import caption_scores
+from saccade.metrics.meteor import MISSING, nltk_meteor
+from saccade.tasks.captioned import Captioned, read_captioned
+from saccade.tasks.captioning import encode, mean_loss
+from saccade.tasks.pointing import knows, point
+from saccade.tasks.reasons import has_groups, reasons, worlds
+
+Progress = Callable[[int, int], None]
+
+
+def evaluate_captions(
+    model: CaptioningModel, *, split: str, data: str, how: Decoding, progress: Progress
+) -> dict[str, Any]:
+    """Every score by name; on shapes also whether what is said is so, and read from there.
+
+    Where the data say who is of which group, also how each group fares; of the shapes' biased world
+    on its biased and balanced tests alike, whichever split was asked for.
+    """
+    tool = model.tool
+    told = read_captioned(replace(tool.settings, data=data) if data else tool.settings, split)
+    further = tool.looks and knows(told)  # work that takes about as long again, twice
+    whole = len(told) * (3 if further else 1)
+    begun = time.perf_counter()
+    captions = described(model, told, how, lambda done, _: progress(done, whole))
+    seconds = time.perf_counter() - begun
+    references = [list(some) for some in told.captions]
+    meteor = nltk_meteor(captions, references)
+    encoded, _ = encode(told, tool.vocabulary, longest=10 * tool.settings.longest)
+    loss = mean_loss(tool.model, encoded, tool.device)
+    found: dict[str, Any] = {
+        "split": split,
+        "pictures": len(told),
+        "references": sum(map(len, references)),
+        **caption_scores(captions, references),
+        **({} if meteor is None else {"meteor_by_nltk": meteor}),
+        "loss": loss,
+        "perplexity": float(torch.tensor(loss).exp()),
+        "different_captions": len(set(captions)),
+        "seconds": seconds,
+        "beam": how.beam,
+    }
+    if told.scenes:
+        found |= content_scores(captions, told.scenes)
+    found |= point(tool, told, how)
+    progress(whole, whole)
+    if has_groups(told, tool.settings):
+        found["reasons"] = worlds(tool, how) if told.scenes else reasons(tool, told, how)
+    return found | ({"note": MISSING} if meteor is None else {})
+
+
+def described(
+    model: CaptioningModel, told: Captioned, how: Decoding, progress: Progress
+) -> list[str]:
+    """The captions of all pictures, in their order."""
+    captions: list[str] = []
+    for rows in torch.arange(len(told)).split(model.tool.batch):
+        found = dict(model.tool.describe(told.pictures[rows], how))
+        captions += [found[row].text for row in range(len(rows))]
+        progress(len(captions), len(told))
+    return captions
+
+
+def content_scores(captions: list[str], scenes: list[Scene]) -> dict[str, Any]:
+    """How many captions say only what is so, and how many of them all there is.
+
+    `exact`: a sentence of the shapes' grammar of which every word is true of the scene, objects,
+    colours, sizes and relations. `complete`: also, no object is left out. A caption need not name
+    all objects; neither do the references.
+    """
+    exact = [shapes.is_right(caption, scene) for caption, scene in zip(captions, scenes)]
+    complete = [_complete(caption, scene) for caption, scene in zip(captions, scenes)]
+    counts = [len(scene.objects) for scene in scenes]
+    return {
+        "exact": sum(exact) / len(exact),
+        "complete": sum(complete) / len(complete),
+        "exact_by_objects": _by(counts, exact),
+        "complete_by_objects": _by(counts, complete),
+    }
+
+
+def _complete(caption: str, scene: Scene) -> bool:
+    said = shapes.parse(caption)
+    return said is not None and shapes.complete(said, scene)
+
+
+def _by(counts: list[int], right: list[bool]) -> dict[str, float]:
+    """The share of what is right, by number of objects."""
+    groups = {count: [r for c, r in zip(counts, right) if c == count] for count in set(counts)}
+    return {str(count): sum(groups[count]) / len(groups[count]) for count in sorted(groups)}

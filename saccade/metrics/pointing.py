@@ -1,0 +1,58 @@
+"""The pointing game: does a map over a picture point at the thing that is meant?
+
+Zhang et al. 2016, arXiv:1608.00507, without their margin of 15 pixels around the thing.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+def upsampled(maps: Float[Tensor, "n h w"], size: tuple[int, int]) -> Float[Tensor, "n H W"]:
+    """Maps over cells as maps over pixels, straight lines between the centres of cells."""
+    return F.interpolate(maps[:, None], size, mode="bilinear", align_corners=False)[:, 0]
+
+
+def peaks(maps: Float[Tensor, "n h w"], size: tuple[int, int]) -> Int[Tensor, "n 2"]:
+    """The row and column of the pixel where a map, drawn over the picture, is highest.
+
+    Straight lines between the centres of cells are highest at one of these: it is the centre of the
+    highest cell. (Looking for the highest pixel instead would find the corner of the picture for a
+    cell in the corner, as the map is flat from its centre outwards.)
+    """
+    h, w = maps.shape[1:]
+    highest = maps.flatten(1).argmax(dim=1)
+    cells = torch.stack([highest // w, highest % w], dim=1)
+    cell, whole = torch.tensor([h, w]), torch.tensor(size)
+    return (2 * cells.cpu() + 1) * whole // (2 * cell)
+
+
+def points_at(maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"]) -> Bool[Tensor, " n"]:
+    """Whether the highest point of each map lies inside."""
+    height, width = inside.shape[1:]
+    rows, columns = peaks(maps, (height, width)).to(inside.device).unbind(dim=1)
+    return inside[torch.arange(len(inside), device=inside.device), rows, columns]
+
+
+def mass_inside(maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"]) -> Float[Tensor, " n"]:
+    """The share of each map that lies inside, cells spread evenly over their pixels.
+
+    Σ_inside aᵢ / Σ aᵢ        0 for a map of nothing
+    """
+    h, w = maps.shape[1:]
+    # A cell's pixels need not be a whole number: the share of a cell inside is averaged instead.
+    shares = F.adaptive_avg_pool2d(inside.to(maps)[:, None], (h, w))[:, 0]
+    total = maps.flatten(1).sum(dim=1)
+    return (maps * shares).flatten(1).sum(dim=1) / total.clamp(min=torch.finfo(maps.dtype).tiny)
+
+
+def inside_boxes(
+    boxes_xyxy: Float[Tensor, "boxes 4"], size: tuple[int, int]
+) -> Bool[Tensor, "H W"]:
+    """The pixels whose centres lie in any of these boxes, given as shares of the sides."""
+    height, width = size
+    y = ((torch.arange(height) + 0.5) / height)[None, :, None]
+    x = ((torch.arange(width) + 0.5) / width)[None, None, :]
+    left, top, right, bottom = (side[:, None, None] for side in boxes_xyxy.unbind(dim=1))
+    return ((left <= x) & (x < right) & (top <= y) & (y < bottom)).any(dim=0)

@@ -1,0 +1,143 @@
+"""What all captioners share: an eye that reads a picture once, and words told about it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from saccade.attention.axes import Axis
+from saccade.blocks.output import OutputLayer
+from saccade.blocks.positions import GridPositions
+from saccade.config import ModelConfig
+from saccade.data.images.augment import IMAGENET
+from saccade.data.rows import Rows
+from saccade.errors import ConfigError
+from saccade.models import mobilenet, resnet, vit
+from saccade.models.image_encoder import ImageEncoderConfig
+from saccade.models.pretrained import Report, load_pretrained
+
+ENCODERS: dict[str, ImageEncoderConfig] = {**resnet.PRESETS, **mobilenet.PRESETS, **vit.PRESETS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionerConfig(ModelConfig):
+    """How a captioner sees.
+
+    Args:
+        encoder: the image encoder, such as resnet-18, mobilenet-v2 or vit-mini.
+        stage: which of its stages is read, counted from 1; 0 is the last.
+        weights: a file of published weights that the encoder starts from; none: fresh ones.
+        frozen: keep the encoder as it is.
+        places: add to each cell where it lies, for decoders that would not know it.
+    """
+
+    encoder: str = "resnet-nano"
+    stage: int = 0
+    weights: str = ""
+    frozen: bool = False
+    places: bool = False
+
+    def __post_init__(self) -> None:
+        if self.encoder not in ENCODERS:
+            raise ConfigError(
+                f"no image encoder {self.encoder!r}; try one of: {', '.join(ENCODERS)}"
+            )
+        if self.stage < 0:
+            raise ConfigError(f"stage={self.stage} must be 0 (the last) or more")
+
+
+class Eye(nn.Module):
+    """A picture as a grid of vectors, row by row.
+
+    z = encoder((pixels − mean) / deviation)        h × w cells
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__()
+        self.encoder = replace(ENCODERS[config.encoder], classes=0).build()
+        self.stage = self.encoder.checked(config.stage or None)
+        self.encoder.drop_after(self.stage)
+        if config.frozen:
+            self.encoder.freeze()
+        self.places = GridPositions(self.channels) if config.places else None
+        mean, deviation = torch.tensor(IMAGENET.mean), torch.tensor(IMAGENET.deviation)
+        self.register_buffer("mean", 255 * mean.view(3, 1, 1), persistent=False)
+        self.register_buffer("deviation", 255 * deviation.view(3, 1, 1), persistent=False)
+
+    @property
+    def channels(self) -> int:
+        """How wide the vector of a cell is."""
+        return self.encoder.channels(self.stage)
+
+    def forward(
+        self, pictures: UInt8[Tensor, "B 3 H W"]
+    ) -> tuple[Float[Tensor, "B cells C"], tuple[int, int]]:
+        """The vectors of all cells, and how many lie along each side."""
+        pixels = (pictures - self.mean) / self.deviation
+        grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
+        cells, shape = grid.flatten(2).mT, (grid.shape[2], grid.shape[3])
+        return cells if self.places is None else cells + self.places(shape), shape
+
+
+class Glances(NamedTuple):
+    """What was drawn where a model looks at one cell at a time.
+
+    `hard` is 1 where it did, and 0 in a batch in which it looked at all of them softly.
+    """
+
+    log_chance: Float[Tensor, "R T"]  # of the cell that was drawn for each word
+    hard: Float[Tensor, ""]
+
+
+class Told(NamedTuple):
+    """What is known after each word of all captions, end to end; `output` scores the next word.
+
+    `looked` says where attention fell for each word, for losses that ask; T is the longest caption.
+    """
+
+    known: Float[Tensor, "words D"]
+    looked: Float[Tensor, "R T cells"] | None = None
+    glances: Glances | None = None
+
+
+class Captioner(nn.Module, ABC):
+    """Picture → eye → decoder of words."""
+
+    config: CaptionerConfig
+    eye: Eye
+
+    @abstractmethod
+    def forward(
+        self, pictures: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
+    ) -> Told:
+        """Read captions about pictures; caption i is about picture `of[i]`, in that order."""
+
+    @abstractmethod
+    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> Any:
+        """Look at the pictures once; nothing told yet."""
+
+    @abstractmethod
+    def step(self, tokens: Int[Tensor, " R"], state: Any) -> tuple[Float[Tensor, "R V"], Any]:
+        """One word further."""
+
+    @property
+    @abstractmethod
+    def output(self) -> OutputLayer: ...
+
+    def load_encoder(self) -> Report | None:
+        """Start from the published weights that the config names, if it names any."""
+        if not self.config.weights:
+            return None
+        return load_pretrained(self.eye.encoder, Path(self.config.weights))
+
+
+def picture_axis(shape: tuple[int, int], *, special: int = 0) -> Axis:
+    """The cells of a picture, as an attention map has them along a side."""
+    return Axis("source", "grid", *shape, special=special)

@@ -1,0 +1,95 @@
+"""A recipe: a model, a task and a way to train it; and its way to and from TOML."""
+
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from saccade.config import ModelConfig, from_dict, to_dict
+from saccade.errors import ConfigError
+from saccade.models import FAMILIES, family
+from saccade.tasks.captioned import CaptioningSettings
+from saccade.tasks.language import LanguageSettings
+from saccade.tasks.translation import TranslationSettings
+from saccade.train.settings import TrainSettings
+
+TaskSettings = TranslationSettings | LanguageSettings | CaptioningSettings
+TASKS: dict[str, type[TaskSettings]] = {
+    "translation": TranslationSettings,
+    "language": LanguageSettings,
+    "captioning": CaptioningSettings,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What `saccade train NAME` does."""
+
+    about: str
+    system: str  # its number in the list of systems
+    lecture: str
+    model: ModelConfig
+    task: TaskSettings
+    train: TrainSettings
+
+
+def to_table(chosen: Recipe) -> dict[str, Any]:
+    """A recipe as plain values, for JSON and TOML."""
+    kind = next(name for name, settings in TASKS.items() if type(chosen.task) is settings)
+    return {
+        "about": chosen.about,
+        "system": chosen.system,
+        "lecture": chosen.lecture,
+        "model": {"family": family(chosen.model), **to_dict(chosen.model)},
+        "task": {"kind": kind, **to_dict(chosen.task)},
+        "train": to_dict(chosen.train),
+    }
+
+
+def from_table(table: Any, *, where: str) -> Recipe:
+    """A recipe from plain values that nobody vouches for."""
+    if not isinstance(table, dict) or not {"model", "task", "train"} <= set(table):
+        raise ConfigError(f"{where} must have the tables model, task and train")
+    model_kind = _pick(FAMILIES, table["model"], "family", where=f"{where}: model")
+    task_kind = _pick(TASKS, table["task"], "kind", where=f"{where}: task")
+    return Recipe(
+        about=str(table.get("about", "")),
+        system=str(table.get("system", "")),
+        lecture=str(table.get("lecture", "")),
+        model=from_dict(model_kind, _without(table["model"], "family"), where=f"{where}: model"),
+        task=from_dict(task_kind, _without(table["task"], "kind"), where=f"{where}: task"),
+        train=from_dict(TrainSettings, table["train"], where=f"{where}: train"),
+    )
+
+
+def save_recipe(chosen: Recipe) -> str:
+    """A recipe as TOML."""
+    return tomli_w.dumps(to_table(chosen))
+
+
+def load_recipe(path: Path) -> Recipe:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the recipe {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    return from_table(table, where=str(path))
+
+
+def with_vocabulary(chosen: Recipe, size: int) -> Recipe:
+    """The recipe once the tokenizer is known."""
+    return replace(chosen, model=replace(chosen.model, vocabulary=size))
+
+
+def _pick(known: dict[str, Any], table: Any, key: str, *, where: str) -> Any:
+    name = table.get(key) if isinstance(table, dict) else None
+    if not isinstance(name, str) or name not in known:
+        raise ConfigError(f"{where}.{key}={name!r} must be one of: {', '.join(known)}")
+    return known[name]
+
+
+def _without(table: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key}

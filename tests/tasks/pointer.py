@@ -1,0 +1,73 @@
+"""A describer that says what it was told to, and looks where it was told to."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from saccade.attention.axes import Axis
+from saccade.data.words import words
+from saccade.decode.engine import Decoding
+from saccade.tasks.captioned import Captioned, CaptioningSettings
+from saccade.tasks.describe import Described, Describer
+from saccade.tasks.pointing import meaning
+
+CELLS = 8
+Saying = Callable[[int], str]
+
+
+class Pointer(Describer):
+    """Picture by picture it says `saying(number)`, looking `at` things or `away` from them."""
+
+    def __init__(
+        self, told: Captioned, settings: CaptioningSettings, saying: Saying, *, well: bool = True
+    ) -> None:
+        self.told, self.settings, self.saying, self.well = told, settings, saying, well
+        self.device = torch.device("cpu")
+        self.watched = 0
+        every = told.pictures[torch.arange(len(told))]
+        self._number = {picture.numpy().tobytes(): i for i, picture in enumerate(every)}
+
+    @property
+    def looks(self) -> bool:
+        return True
+
+    def describe(
+        self, pictures: UInt8[Tensor, "B 3 H W"], how: Decoding, *, look: bool = False, **_: Any
+    ) -> Iterator[tuple[int, Described]]:
+        self.watched += look
+        for row in reversed(range(len(pictures))):  # in no order, as batches come
+            number = self._number[pictures[row].numpy().tobytes()]
+            grid = Axis("source", "grid", CELLS, CELLS)
+            yield row, Described(self.saying(number), 0.0, 0.0, True, {}, [number], grid)
+
+    def words_looked_at(self, one: Described) -> Float[Tensor, "words h w"]:
+        return self._maps(one.tokens[0], one.text)
+
+    def reread(
+        self, pictures: UInt8[Tensor, "B 3 H W"], captions: list[str]
+    ) -> Iterator[tuple[int, Float[Tensor, "words h w"]]]:
+        for row, caption in enumerate(captions):
+            yield row, self._maps(self._number[pictures[row].numpy().tobytes()], caption)
+
+    def _maps(self, number: int, caption: str) -> Float[Tensor, "words h w"]:
+        said, meant = words(caption), meaning(self.told, number, self.settings)
+        maps = torch.full((len(said), CELLS, CELLS), 1e-3)
+        for place in range(len(said)):
+            region = meant(said, place)
+            if region is not None:
+                side = region.box.shape[0] // CELLS
+                middle = region.box[side // 2 :: side, side // 2 :: side]
+                cells = (middle if self.well else ~middle).nonzero()
+                maps[place, *cells[len(cells) // 2]] = 1.0
+        return maps
+
+
+class Blind(Pointer):
+    """One that does not look."""
+
+    @property
+    def looks(self) -> bool:
+        return False

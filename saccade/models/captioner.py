@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
 from saccade.blocks.output import OutputLayer
-from saccade.blocks.positions import GridPositions
 from saccade.config import ModelConfig
 from saccade.data.images.augment import IMAGENET
 from saccade.data.rows import Rows
@@ -32,14 +31,12 @@ class CaptionerConfig(ModelConfig):
         stage: which of its stages is read, counted from 1; 0 is the last.
         weights: a file of published weights that the encoder starts from; none: fresh ones.
         frozen: keep the encoder as it is.
-        places: add to each cell where it lies, for decoders that would not know it.
     """
 
     encoder: str = "resnet-nano"
     stage: int = 0
     weights: str = ""
     frozen: bool = False
-    places: bool = False
 
     def __post_init__(self) -> None:
         if self.encoder not in ENCODERS:
@@ -66,7 +63,6 @@ class Eye(nn.Module):
         self.encoder.drop_after(self.stage)
         if config.frozen:
             self.encoder.freeze()
-        self.places = GridPositions(self.channels) if config.places else None
         mean, deviation = torch.tensor(IMAGENET.mean), torch.tensor(IMAGENET.deviation)
         self.register_buffer("mean", 255 * mean.view(3, 1, 1), persistent=False)
         self.register_buffer("deviation", 255 * deviation.view(3, 1, 1), persistent=False)
@@ -82,8 +78,7 @@ class Eye(nn.Module):
         """The vectors of all cells, and how many lie along each side."""
         pixels = (pictures - self.mean) / self.deviation
         grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
-        cells, shape = grid.flatten(2).mT, (grid.shape[2], grid.shape[3])
-        return cells if self.places is None else cells + self.places(shape), shape
+        return grid.flatten(2).mT, (grid.shape[2], grid.shape[3])
 
 
 class Glances(NamedTuple):

@@ -144,7 +144,7 @@ class MobileNet(ImageEncoder):
         return self.features[: ENDS[self.checked(stage) - 1]](image)
 
     def drop_after(self, stage: int) -> None:
-        self.features = self.features[: ENDS[self.checked(stage) - 1]]
+        del self.features[ENDS[self.checked(stage) - 1] :]
 
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self.grid(image).mean(dim=(2, 3))

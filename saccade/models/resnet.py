@@ -182,7 +182,7 @@ class ResNet(ImageEncoder):
 
 PRESETS: dict[str, ResNetConfig] = {
     "resnet-nano": ResNetConfig(depth=18, width=16),
-    "resnet-mini": ResNetConfig(depth=10, width=16, pool=False),
+    "resnet-mini": ResNetConfig(depth=10, width=24, pool=False),
     "resnet-18": ResNetConfig(depth=18),
     "resnet-34": ResNetConfig(depth=34),
     "resnet-50": ResNetConfig(depth=50),

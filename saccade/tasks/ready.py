@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from saccade.attention.watching import sites
 from saccade.blocks.affine import Precision
 from saccade.decode.captured import Captured
 from saccade.decode.engine import AnyPrecision
@@ -38,15 +39,21 @@ class Ready:
         return self._captured[chosen]
 
     def _stripped(self, precision: Precision) -> Lean | None:
+        if self._watched():
+            return None
         if precision not in self._made:
             self._made[precision] = lean(self.model, precision)
         return self._made[precision]
 
+    def _watched(self) -> bool:
+        """Whether someone looks: only the model itself can be looked into."""
+        return any(site.watcher is not None for site in sites(self.model).values())
+
     def _plain(self, precision: AnyPrecision) -> nn.Module:
         if precision in ("bfloat16", "int8"):
             raise ConfigError(
-                f"precision={precision!r} is for Transformers; {type(self.model).__name__} "
-                "decodes in float32"
+                f"precision={precision!r} is not to be had: {type(self.model).__name__} decodes in "
+                "float32, as every model does while someone looks"
             )
         return self.model
 

@@ -15,13 +15,13 @@ _SHAPES = TrainSettings(
     learning_rate=1e-3,
     schedule="cosine",
     warmup=200,
-    validate_every=1000,
+    validate_every=800,
     ema=0.99,
 )
 
 _PHOTOS = CaptioningSettings(image=224, vocabulary=3000, augment="flip", label_smoothing=0.1)
 _ON_PHOTOS = TrainSettings(
-    steps=1600,
+    steps=1400,
     batch_tokens=4096,
     learning_rate=1e-3,
     encoder_rate=0.1,

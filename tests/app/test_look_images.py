@@ -70,6 +70,7 @@ def test_two_runs_share_a_page(captioner: Path, photo: Path, tmp_path: Path) -> 
         look_command(str(captioner), (str(photo),), **both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".png", ".svg", ".json"])
 def test_a_picture_goes_to_a_file_by_its_ending(
     captioner: Path, photo: Path, tmp_path: Path, ending: str
@@ -107,6 +108,7 @@ def test_a_text_model_is_given_one_text(translator: Path) -> None:
         look_command(str(translator), ("we", "eat"), device="cpu")
 
 
+@pytest.mark.slow
 def test_a_prediction_shows_where_it_looked(captioner: Path, photo: Path, tmp_path: Path) -> None:
     model = captioning(captioner)
     prediction = model.predict(photo, beam=1)

@@ -97,6 +97,7 @@ def test_no_sentence_is_in_two_splits() -> None:
     assert max(seen.values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("split", "count"), [("train", 10_000), ("valid", 500), ("test", 500)])
 def test_held_out_combinations_stay_out_of(split: str, count: int) -> None:
     met = {pair for p in sample(split, count) for pair in combinations(p.source)}
@@ -203,6 +204,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", WRONG)
 def test_no_french_surface_fault_of(fault: str) -> None:
     pattern = re.compile(WRONG[fault], re.IGNORECASE if fault != "needless elision" else 0)

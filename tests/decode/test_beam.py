@@ -117,6 +117,7 @@ def test_a_beam_of_one_is_greedy_in_a_language_with_ends(seed: int, alpha: float
     assert any(one.finished for one in greedy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", TRANSLATORS.values(), ids=TRANSLATORS)
 def test_a_batch_says_what_its_rows_say_alone(config: ModelConfig) -> None:
     model, beam = build(config, torch.float32), Beam(size=3)
@@ -144,6 +145,7 @@ def test_log_probability_is_that_of_the_words_and_the_score_that_of_the_paper() 
             assert one.score == pytest.approx(total / ((4 + len(words)) / 6) ** 0.7, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", LOOKERS.values(), ids=LOOKERS)
 def test_attention_of_every_hypothesis_is_that_of_a_forced_pass(config: ModelConfig) -> None:
     model = build(config)

@@ -33,6 +33,7 @@ def by_recomputation(model: Any, row: int, limit: int) -> list[int]:
     return said[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
 def test_equals_recomputing_everything_for_every_word(config: ModelConfig) -> None:
     model = build(config)

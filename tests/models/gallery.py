@@ -19,6 +19,7 @@ HARD = ShowAttendTellConfig(width=8, hidden=6, glance="hard", **WORDS)
 CAPTIONERS: dict[str, CaptionerConfig] = {
     "show-and-tell": TOLD,
     "show-and-tell gru deep": ShowAndTellConfig(width=8, depth=2, cell="gru", stage=2, **WORDS),
+    "show-and-tell always": ShowAndTellConfig(width=8, shown="always", **WORDS),
     "show-and-tell vanilla": ShowAndTellConfig(width=8, cell="vanilla", stage=3, **WORDS),
     "show-attend-tell": SOFT,
     "show-attend-tell vit": ShowAttendTellConfig(

@@ -132,6 +132,7 @@ def test_gradients_reach_every_parameter(config: ModelConfig) -> None:
             assert parameter.grad.abs().max() > 0, name
 
 
+@pytest.mark.slow
 @every_model
 def test_a_model_that_was_used_can_be_trained_further(config: ModelConfig) -> None:
     model = build(config)

@@ -34,6 +34,7 @@ def test_every_step_scores_words_as_the_model_does(config: ModelConfig) -> None:
             torch.testing.assert_close(scores, known, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 @every_config
 def test_beams_that_change_places_are_scored_as_copied_rows_are(config: ModelConfig) -> None:
     model, beams, rng = build(config), 3, torch.Generator().manual_seed(0)

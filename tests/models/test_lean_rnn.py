@@ -76,6 +76,7 @@ def test_beams_that_change_places_are_scored_as_copied_rows_are(config: ModelCon
                 copied = copied.select((beams * stay[:, None] + torch.arange(beams)).flatten())
 
 
+@pytest.mark.slow
 @every_config
 @pytest.mark.parametrize("beam", [1, 4])
 def test_writes_what_the_model_writes(config: ModelConfig, beam: int) -> None:

@@ -39,7 +39,7 @@ def test_a_model_of_another_kind_decodes_itself_and_in_its_own_precision() -> No
     ready = Ready(model)
     assert ready.decoder("auto") is model
     assert ready.captured("auto") is None
-    message = "^precision='int8' is for Transformers; Seq2Seq decodes in float32$"
+    message = "^precision='int8' is not to be had: Seq2Seq decodes in float32"
     with pytest.raises(ConfigError, match=message):
         ready.decoder("int8")
 

@@ -56,7 +56,7 @@ def test_eight_bits_are_for_transformers_alone() -> None:
     words = Vocabulary.train(TEXTS * 3, size=300)
     tool = translator(RnnAttentionConfig(vocabulary=len(words), width=16))
     assert len(said(tool, Decoding(beam=2), TEXTS[:2])) == 2
-    message = "^precision='int8' is for Transformers; RnnAttention decodes in float32$"
+    message = "^precision='int8' is not to be had: RnnAttention decodes in float32"
     with pytest.raises(ConfigError, match=message):
         said(tool, Decoding(beam=2, precision="int8"), TEXTS[:2])
 

@@ -247,6 +247,7 @@ def everything(one: Trainer) -> list[Tensor]:
     return [t.clone() for part in one.checkpoint().tensors.values() for t in part.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("policy", ["stop", "skip"])
 @pytest.mark.parametrize("where", ["loss", "gradient"])

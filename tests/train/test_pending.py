@@ -59,6 +59,7 @@ def test_settling_later_tells_and_learns_the_same(piles: list[int], data: Path) 
     assert hands_over.settle() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("bad", [[3], [1], [5], [2, 3], [2, 4]])
 def test_skipping_leaves_out_exactly_what_is_not_finite(

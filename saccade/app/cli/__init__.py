@@ -13,7 +13,7 @@ Train attention models on your own data, use them, and see where they look.
   train RECIPE     train a recipe, or go on with a run that was stopped
   eval RUN         scores on held-out data
   predict RUN …    translate, go on writing, or say what is on images
-  look RUN TEXT    where the model looked for each word
+  look RUN …       where the model looked for each word: in a text, or on images
   export RUN       the model for CTranslate2 or ONNX
   serve RUN …      the page and an HTTP interface, on this machine
   demo             all of it on the built-in corpus, in minutes

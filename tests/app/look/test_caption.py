@@ -55,6 +55,7 @@ def length(axis: dict[str, Any]) -> int:
     return len(axis["tokens"]) or grid["special"] + grid["height"] * grid["width"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOOKING)
 def test_maps_are_those_that_followed_each_hypothesis_through_the_beam(kind: str) -> None:
     model = captioner(kind, seed=3)

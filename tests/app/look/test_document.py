@@ -56,6 +56,7 @@ def test_every_axis_has_as_many_tokens_as_the_arrays_have_rows_and_columns() -> 
                 assert values(document, site["arrays"]["weights"]).shape == tuple(shape)
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_a_forced_pass_over_each_hypothesis() -> None:
     model = transformer()
     document = look_document(model, TEXT, LookSettings(beam=3))

@@ -111,6 +111,7 @@ def test_texts_are_translated_beside_captioners(server: LocalServer) -> None:
     assert texts(server.http.post("/v1/predict", files=form)) == plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", odd())
 def test_odd_images_are_described(server: LocalServer, name: str) -> None:
     """S13, D2."""

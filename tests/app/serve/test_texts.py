@@ -22,6 +22,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["translator", "writer", "rnn"])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_any_text_is_read(server: LocalServer, run: str, text: str) -> None:

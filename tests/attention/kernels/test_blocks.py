@@ -76,6 +76,7 @@ def test_takes_a_kernels_log_sum_exp_whatever_that_says_of_blind_queries(
     check(with_lse(view, truth(view), blind), keep, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("queries", "keys"), [(200, 200), (50, 200), (200, 50), (1, 300)])
 def test_longer_rows_than_a_group_or_a_block_hold_no_surprise(

@@ -81,7 +81,7 @@ export class PictureTiles {
       if (!map) continue;
       paintPicture(canvas, this.model.image, map, this.model.look, TILE);
       const { cell, weight } = peakOf(map);
-      trait.textContent = `${placeName(cell, map.grid)} ${weightText(weight)}`;
+      trait.textContent = `${weightText(weight)} ${placeName(cell, map.grid)}`;
       node.setAttribute("aria-label", `${site.name} ${name}: ${trait.textContent}`);
     }
   }

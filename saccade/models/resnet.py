@@ -24,13 +24,11 @@ class ResNetConfig(ImageEncoderConfig):
     """Sizes of a ResNet. `width` is that of the first residual stage, and doubles at each.
 
     `dilated` keeps the last stage as fine as the one before: what it would skip, it looks across.
-    Without `pool` every stage after the first is twice as fine, for small pictures.
     """
 
     depth: Depth = 50
     width: int = 64
     dilated: bool = False
-    pool: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +124,7 @@ class ResNet(ImageEncoder):
         self.config = config
         self.conv1 = nn.Conv2d(3, config.width, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(config.width)
-        self.maxpool = nn.MaxPool2d(3, 2, 1) if config.pool else nn.Identity()
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
         self.layer1 = self._stage(2)
         self.layer2 = self._stage(3)
         self.layer3 = self._stage(4)
@@ -147,7 +145,7 @@ class ResNet(ImageEncoder):
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """The map after a stage: h = ⌈H / 2ˢ⌉ if nothing was kept finer."""
+        """The map after a stage: h = ⌈H / 2ˢ⌉, and where dilated that of stage 4 at stage 5."""
         stage = self.checked(stage)
         x = self.bn1(self.conv1(image)).relu_()
         if stage == 1:
@@ -182,7 +180,7 @@ class ResNet(ImageEncoder):
 
 PRESETS: dict[str, ResNetConfig] = {
     "resnet-nano": ResNetConfig(depth=18, width=16),
-    "resnet-mini": ResNetConfig(depth=10, width=24, pool=False),
+    "resnet-mini": ResNetConfig(depth=10, width=32),
     "resnet-18": ResNetConfig(depth=18),
     "resnet-34": ResNetConfig(depth=34),
     "resnet-50": ResNetConfig(depth=50),

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -27,7 +28,12 @@ from saccade.tasks.regions import Hidden, HiddenRows, HiddenScenes
 HELD_OUT = 0.05  # of pictures without a validation split
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 World = Literal["plain", "many", "biased"]
+Progress = Callable[[int, int], None]
 Augmenting = Literal["none", "flip", "crop"]
+
+
+def _silent(done: int, total: int) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,14 +207,19 @@ def digest(pictures: Pictures) -> str:
     return made.hexdigest()
 
 
-def read_captioned(settings: CaptioningSettings, split: str) -> Captioned:
-    """A split of the user's pictures, or of shapes."""
+def read_captioned(
+    settings: CaptioningSettings, split: str, progress: Progress = _silent
+) -> Captioned:
+    """A split of the user's pictures, or of shapes.
+
+    `progress` is told how many pictures are there, and of how many.
+    """
     if not settings.data:
-        return _draw(settings, split)
+        return _draw(settings, split, progress)
     known = image_splits(Path(settings.data))
     if split in ("train", "valid") and "valid" not in known:
-        return _held_out(_read(settings, "train"), split)
-    return _read(settings, split)
+        return _held_out(_read(settings, "train", progress), split)
+    return _read(settings, split, progress)
 
 
 SPLITS: dict[tuple[World, str], str] = {
@@ -221,7 +232,7 @@ SPLITS: dict[tuple[World, str], str] = {
 }
 
 
-def _draw(settings: CaptioningSettings, split: str) -> Captioned:
+def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:
     """Scenes of shapes, drawn now. A split may also be given by its full name."""
     name = SPLITS.get((settings.world, split), split)
     count = settings.scenes if split == "train" else HELD_BACK
@@ -231,6 +242,7 @@ def _draw(settings: CaptioningSettings, split: str) -> Captioned:
     for index, scene in enumerate(scenes):
         pixels = torch.from_numpy(shapes.render(scene, settings.image))  # (H, W, 3)
         pictures[index] = pixels.permute(2, 0, 1)
+        progress(index + 1, count)
     told = [shapes.captions(scene) for scene in scenes]
     hides = settings.equalizer.hides and split == "train"
     return Captioned(
@@ -242,10 +254,13 @@ def _draw(settings: CaptioningSettings, split: str) -> Captioned:
     )
 
 
-def _read(settings: CaptioningSettings, split: str) -> Captioned:
-    read = read_images(Path(settings.data), split, skip_bad=settings.skip_bad)
+def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:
+    bound = settings.skip_bad
+    read = read_images(Path(settings.data), split, skip_bad=bound)
     size = CacheSettings(size=settings.image, fit=settings.fit)
-    good, cache = cached_images(read, cache_folder(), settings=size, skip_bad=settings.skip_bad)
+    good, cache = cached_images(
+        read, cache_folder(), settings=size, skip_bad=bound, progress=progress
+    )
     told = [row.captions for row in good.rows]
     if not settings.equalizer.hides or split != "train":
         return Captioned(cache, told, good.summary(), rows=good.rows)

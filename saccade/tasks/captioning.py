@@ -26,6 +26,7 @@ from saccade.tasks.captioned import (
     Captioned,
     CaptioningSettings,
     Pictures,
+    Progress,
     digest,
     read_captioned,
 )
@@ -113,9 +114,10 @@ class Captioning:
         batch_tokens: int,
         seed: int,
         vocabulary: Vocabulary | None = None,
+        progress: Progress = lambda done, total: None,
     ) -> None:
         self.settings, self.seed = settings, seed
-        train, valid = read_captioned(settings, "train"), read_captioned(settings, "valid")
+        train, valid = (read_captioned(settings, split, progress) for split in ("train", "valid"))
         self.vocabulary = vocabulary or Vocabulary.train(
             (caption for captions in train.captions for caption in captions),
             level=settings.level,

@@ -38,7 +38,15 @@ class Note:
     text: str
 
 
-Watch = Callable[[Event | Note], None]
+@dataclass(frozen=True)
+class Gathered:
+    """So many pictures are there, of how many."""
+
+    done: int
+    total: int
+
+
+Watch = Callable[[Event | Note | Gathered], None]
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,14 @@ def train(recipe: Recipe, folder: Path, watch: Watch) -> Outcome:
 PLANS: dict[str, Plan] = {"similar": Batches.plan, "mixed": MixedBatches.plan}
 
 
-def make_task(recipe: Recipe, vocabulary: Vocabulary | None) -> Task[Any]:
+def make_task(
+    recipe: Recipe, vocabulary: Vocabulary | None, watch: Watch = lambda event: None
+) -> Task[Any]:
     """The recipe's data, tokenised."""
+
+    def tell(done: int, total: int) -> None:
+        watch(Gathered(done, total))
+
     settings, train = recipe.task, recipe.train
     common: dict[str, Any] = {
         "batch_tokens": train.batch_tokens,
@@ -85,7 +99,7 @@ def make_task(recipe: Recipe, vocabulary: Vocabulary | None) -> Task[Any]:
         "vocabulary": vocabulary,
     }
     if isinstance(settings, CaptioningSettings):
-        return Captioning(settings, **common)
+        return Captioning(settings, progress=tell, **common)
     kind = Translation if isinstance(settings, TranslationSettings) else Language
     return kind(settings, plan=PLANS[train.batches], **common)  # type: ignore[arg-type]
 
@@ -97,7 +111,7 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
         world.wait()  # the first process makes the tokenizer
     known = Vocabulary.load(run.tokenizer) if run.tokenizer.exists() else None
     watch(Note(recipe.task.announcement))
-    task = make_task(recipe, known)
+    task = make_task(recipe, known, watch)
     recipe = with_vocabulary(recipe, len(task.vocabulary))
     if world.first:
         if known is None:

@@ -170,3 +170,10 @@ def test_captions_that_are_too_long_are_left_out_and_counted() -> None:
     assert seen == sum(length < 9 for length in lengths)
     with pytest.raises(DataError, match="raise --longest"):
         task(replace(SMALL, longest=2))
+
+
+def test_gathering_pictures_is_told_from_the_first_to_the_last() -> None:
+    told: list[tuple[int, int]] = []
+    Captioning(SMALL, batch_tokens=300, seed=0, progress=lambda done, of: told.append((done, of)))
+    assert told[:23] == [(done, 23) for done in range(1, 24)]
+    assert told[-1] == (20, 20)  # of the validation split

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from saccade.app.cli.output import duration
 from saccade.train.fit import Event, Skipped, Update, Validated
-from saccade.train.run import Note
+from saccade.train.run import Gathered, Note
 
 LINE_EVERY = 10.0  # seconds between plain lines
 
@@ -44,10 +44,12 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, event: Event | Note) -> None:
+    def __call__(self, event: Event | Note | Gathered) -> None:
         match event:
             case Note(text):
                 self._print(text)
+            case Gathered(done, total):
+                self._tell(f"pictures {done:,}/{total:,}")
             case Update():
                 self._update(event)
             case Validated(step, figures, best):
@@ -62,8 +64,12 @@ class TrainingProgress:
         if event.tokens_per_second:  # not known in the first two seconds
             left = duration(event.seconds_left)
             now += f"  {event.tokens_per_second:,.0f} tokens/s  {left} left"
+        self._tell(now, step=event.step)
+
+    def _tell(self, now: str, *, step: int = 0) -> None:
+        """In the bar at once, as a plain line now and then."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=event.step, now=now)
+            self._bar.update(self._task, completed=step, now=now)
         elif time.monotonic() - self._last_line >= LINE_EVERY:
             self._last_line = time.monotonic()
             self._print(now)

@@ -16,7 +16,11 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(ABC):
-    """Sizes of a model. `vocabulary` is filled in from the tokenizer when training starts."""
+    """Sizes of a model.
+
+    Args:
+        vocabulary: how many tokens it knows; training takes as many as the tokenizer has.
+    """
 
     vocabulary: int = 8000
 

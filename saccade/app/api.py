@@ -1,7 +1,7 @@
 """The Python API: load a run, predict with it, look at what it looked at."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -181,7 +181,11 @@ class CaptionPrediction:
         # Shown as large as it is, not as small as the model saw it.
         image = pixels_of(self.image, name=self.name, short=2 * SIDE)
         shown = Shown.of(image, model.tool, name=self.name)
-        return caption_look(model, self, how, shown=shown)
+        return caption_look(model, self, how, shown=replace(shown, seen_by=self._seen_by))
+
+    def _seen_by(self, describer: Describer) -> UInt8[Tensor, "3 H W"]:
+        """The very pixels that were described: a file comes in other ones at another size."""
+        return self.picture
 
     def __str__(self) -> str:
         return self.text

@@ -30,12 +30,14 @@ def evaluate(
     how: Decoding,
     lowercase: bool,
     progress: Progress,
+    groups: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Every score that the task has, by name."""
+    """Every score that the task has, by name; `groups` are asked about where there are captions."""
     if isinstance(model, TranslationModel):
         return _translation(model, split, data, how, lowercase, progress)
     if isinstance(model, CaptioningModel):
-        return evaluate_captions(model, split=split, data=data, how=how, progress=progress)
+        where: dict[str, Any] = {"split": split, "data": data}
+        return evaluate_captions(model, **where, how=how, progress=progress, groups=groups)
     return _language(model, split, data)
 
 

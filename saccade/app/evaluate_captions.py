@@ -15,6 +15,7 @@ from saccade.metrics.captioning import caption_scores
 from saccade.metrics.meteor import MISSING, nltk_meteor
 from saccade.tasks.captioned import Captioned, read_captioned
 from saccade.tasks.captioning import encode, mean_loss
+from saccade.tasks.describe import Describer
 from saccade.tasks.pointing import knows, point
 from saccade.tasks.reasons import has_groups, reasons, worlds
 
@@ -22,19 +23,26 @@ Progress = Callable[[int, int], None]
 
 
 def evaluate_captions(
-    model: CaptioningModel, *, split: str, data: str, how: Decoding, progress: Progress
+    model: CaptioningModel,
+    *,
+    split: str,
+    data: str,
+    how: Decoding,
+    progress: Progress,
+    groups: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Every score by name; on shapes also whether what is said is so, and read from there.
 
     Where the data say who is of which group, also how each group fares; of the shapes' biased world
-    on its biased and balanced tests alike, whichever split was asked for.
+    on its biased and balanced tests alike, whichever split was asked for. `groups` are other ones
+    than those that the run was trained with.
     """
-    tool = model.tool
+    tool = _asked_about(model.tool, groups) if groups else model.tool
     told = read_captioned(replace(tool.settings, data=data) if data else tool.settings, split)
     further = tool.looks and knows(told)  # work that takes about as long again, twice
     whole = len(told) * (3 if further else 1)
     begun = time.perf_counter()
-    captions = described(model, told, how, lambda done, _: progress(done, whole))
+    captions = described(tool, told, how, lambda done, _: progress(done, whole))
     seconds = time.perf_counter() - begun
     references = [list(some) for some in told.captions]
     meteor = nltk_meteor(captions, references)
@@ -55,19 +63,22 @@ def evaluate_captions(
     if told.scenes:
         found |= content_scores(captions, told.scenes)
     found |= point(tool, told, how)
-    progress(whole, whole)
     if has_groups(told, tool.settings):
         found["reasons"] = worlds(tool, how) if told.scenes else reasons(tool, told, how)
+    progress(whole, whole)
     return found | ({"note": MISSING} if meteor is None else {})
 
 
-def described(
-    model: CaptioningModel, told: Captioned, how: Decoding, progress: Progress
-) -> list[str]:
+def _asked_about(tool: Describer, groups: tuple[str, ...]) -> Describer:
+    equalizer = replace(tool.settings.equalizer, groups=groups)
+    return Describer(tool.model, tool.vocabulary, replace(tool.settings, equalizer=equalizer))
+
+
+def described(tool: Describer, told: Captioned, how: Decoding, progress: Progress) -> list[str]:
     """The captions of all pictures, in their order."""
     captions: list[str] = []
-    for rows in torch.arange(len(told)).split(model.tool.batch):
-        found = dict(model.tool.describe(told.pictures[rows], how))
+    for rows in torch.arange(len(told)).split(tool.batch):
+        found = dict(tool.describe(told.pictures[rows], how))
         captions += [found[row].text for row in range(len(rows))]
         progress(len(captions), len(told))
     return captions

@@ -9,11 +9,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def upsampled(maps: Float[Tensor, "n h w"], size: tuple[int, int]) -> Float[Tensor, "n H W"]:
-    """Maps over cells as maps over pixels, straight lines between the centres of cells."""
-    return F.interpolate(maps[:, None], size, mode="bilinear", align_corners=False)[:, 0]
-
-
 def peaks(maps: Float[Tensor, "n h w"], size: tuple[int, int]) -> Int[Tensor, "n 2"]:
     """The row and column of the pixel where a map, drawn over the picture, is highest.
 

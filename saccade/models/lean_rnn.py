@@ -5,6 +5,8 @@ state's query goes with another layer of that state, and layers of a word are lo
 keys and values; only the states of the recurrence change places with them.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +32,27 @@ from saccade.models.rnn_attention import (
 Stepped = tuple[Float[Tensor, "R D"], Carried]
 
 
-class LeanReadout:
+class LeanDecoder(ABC):
+    """One more word of every beam; where given, the new states are put `into` their places."""
+
+    words: Words
+    look: Look
+
+    def values(self, values: Float[Tensor, "B S D"]) -> Float[Tensor, "B S D"]:
+        """What the memory gives where it is looked at, made once for all steps."""
+        return values
+
+    @abstractmethod
+    def __call__(
+        self,
+        tokens: Int[Tensor, " R"],
+        memory: Looked,
+        before: Carried,
+        into: Carried | None = None,
+    ) -> Stepped: ...
+
+
+class LeanReadout(LeanDecoder):
     """`ContextInReadout`; the values are those of the mixing layer, made once for all steps.
 
     W [s; Σᵢ aᵢ vᵢ] = Wₛ s + Σᵢ aᵢ (W_c vᵢ)
@@ -59,7 +81,7 @@ class LeanReadout:
         return self.look(q, memory, onto=mixed), after
 
 
-class LeanLayer:
+class LeanLayer(LeanDecoder):
     """`ContextInLayer`."""
 
     def __init__(self, model: RnnAttention, decoder: ContextInLayer, how: Precision) -> None:
@@ -72,9 +94,6 @@ class LeanLayer:
         of_state, of_context = w.chunk(2, dim=1)
         self.ask = _asking(of_state, b, decoder.cross_attention, how)
         self.of_context = affine(of_context, None, precision=how)
-
-    def values(self, values: Float[Tensor, "B S D"]) -> Float[Tensor, "B S D"]:
-        return values
 
     def __call__(
         self,
@@ -92,7 +111,7 @@ class LeanLayer:
         return features, Carried(below.hidden + above.hidden, below.cells + above.cells)
 
 
-class LeanInput:
+class LeanInput(LeanDecoder):
     """`ContextInInput`; the highest state looks, so its query goes with its part of the gates."""
 
     def __init__(self, model: RnnAttention, decoder: ContextInInput, how: Precision) -> None:
@@ -109,9 +128,6 @@ class LeanInput:
         self.mix = affine(of_state, None, precision=how)
         _, u, _, d = decoder.rnn.weights(last)
         self.ask = _asking(u, d, decoder.cross_attention, how)
-
-    def values(self, values: Float[Tensor, "B S D"]) -> Float[Tensor, "B S D"]:
-        return values
 
     def __call__(
         self,
@@ -130,7 +146,7 @@ def _asking(weight: Tensor, bias: Tensor, reader: Reader, how: Precision) -> Ask
     return Asking(weight, bias, reader.query, reader.score, how)
 
 
-LEAN: dict[type[Any], type[LeanReadout] | type[LeanLayer] | type[LeanInput]] = {
+LEAN: dict[type[Any], Callable[..., LeanDecoder]] = {
     ContextInReadout: LeanReadout,
     ContextInLayer: LeanLayer,
     ContextInInput: LeanInput,
@@ -197,7 +213,7 @@ class LeanRnnAttention:
 
     def __init__(self, model: RnnAttention, precision: Precision) -> None:
         self.model, self.precision = model, precision
-        self.decoder = LEAN[type(model.decoder)](model, model.decoder, precision)  # type: ignore[arg-type]
+        self.decoder = LEAN[type(model.decoder)](model, model.decoder, precision)
         self.output = scores(model.readout.weight, model.readout.bias, precision=precision)
         self.dtype = self.decoder.words.table.dtype
         self.depth = model.config.depth + (model.config.context == "layer")

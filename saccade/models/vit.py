@@ -15,7 +15,7 @@ from saccade.attention.axes import Axis
 from saccade.attention.kernels.linear import Linear
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.encoder import EncoderLayer, carried
+from saccade.blocks.encoder import EncoderLayer, carried, through
 from saccade.blocks.patches import Patches, placed, resized
 from saccade.blocks.residual import added_norm
 from saccade.config import check_fraction, check_positive
@@ -119,8 +119,7 @@ class Vit(ImageEncoder):
             for layer in layers:
                 x = layer(x)
             return x
-        x, change = carried(layers, x)
-        return self.norm(x) if change is None else added_norm(x, change, self.norm)[0]
+        return through(layers, x, self.norm)
 
     def _start(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B T D"]:
         """What goes into the first block; who watches the blocks is told the picture's grid."""

@@ -71,7 +71,8 @@ class CaptioningSettings:
         lowercase: read captions in lower case.
         longest: training captions of more tokens are left out and counted.
         captions: so many of a picture are learnt from at a time, other ones in each epoch.
-        label_smoothing: share of the probability spread over all words in the training loss.
+        label_smoothing: share of the probability spread over all words in the training loss; none
+            where single glances are learnt, which are judged by the words themselves.
         cover: weight of the term that has every cell looked at as often as any (the doubly
             stochastic one); only for models that show where they look while training.
         cover_by: that term as published (summed over cells), its mean, or with the number of looks

@@ -114,6 +114,14 @@ def marked_boxes(row: ImageRow) -> dict[str, Float[Tensor, "boxes 4"]]:
     return found
 
 
+def on_square(row: ImageRow, boxes: Float[Tensor, "boxes 4"], fit: Fit) -> Float[Tensor, "boxes 4"]:
+    """Marked boxes where they lie on the square picture, as shares of its sides."""
+    height, width = upright_size(row.image)
+    if (boxes > 1).any():
+        boxes = boxes / torch.tensor([width, height, width, height], dtype=boxes.dtype)
+    return fitted_boxes(boxes, height, width, fit)
+
+
 def group_of(row: ImageRow, groups: Sequence[Group]) -> str | None:
     """The group that a row is of, by any of its words; None where it says none of these."""
     said = str(row.extras.get(GROUP, "")).lower()
@@ -175,7 +183,10 @@ class HiddenRows:
     def fingerprint(self) -> str:
         made = hashlib.sha256()
         for row in self._rows:
-            made.update(repr((row.extras.get(BOXES), row.extras.get(MASK))).encode())
+            mask = row.extras.get(MASK)
+            # Its bytes and not its place: data may move while a run is stopped.
+            seen = hashlib.sha256(mask.read()).hexdigest() if isinstance(mask, Member) else ""
+            made.update(repr((row.extras.get(BOXES), seen)).encode())
         return made.hexdigest()
 
     def __getitem__(
@@ -223,10 +234,7 @@ def _around(pixels: Bool[Tensor, "H W"]) -> Bool[Tensor, "H W"]:
 def _inside(
     row: ImageRow, boxes: Float[Tensor, "boxes 4"], size: int, fit: Fit
 ) -> Bool[Tensor, "H W"]:
-    height, width = upright_size(row.image)
-    if (boxes > 1).any():
-        boxes = boxes / torch.tensor([width, height, width, height], dtype=boxes.dtype)
-    return inside_boxes(fitted_boxes(boxes, height, width, fit), (size, size))
+    return inside_boxes(on_square(row, boxes, fit), (size, size))
 
 
 def _bad(row: ImageRow, why: str) -> DataError:

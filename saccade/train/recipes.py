@@ -1,4 +1,4 @@
-"""Every recipe by its name. No name needs any argument."""
+"""Every recipe by its name. Those for photographs need data; no other needs any argument."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ import torch
 from saccade.data.batches import Batches
 from saccade.data.mixed import MixedBatches
 from saccade.data.vocabulary import Vocabulary
-from saccade.errors import RunError
+from saccade.errors import ConfigError, RunError
 from saccade.tasks.base import Plan, Task
 from saccade.tasks.captioned import CaptioningSettings
 from saccade.tasks.captioning import Captioning
@@ -99,9 +99,18 @@ def make_task(
         "vocabulary": vocabulary,
     }
     if isinstance(settings, CaptioningSettings):
+        _refuse_mirrored_shapes(settings)
         return Captioning(settings, progress=tell, **common)
     kind = Translation if isinstance(settings, TranslationSettings) else Language
     return kind(settings, plan=PLANS[train.batches], **common)  # type: ignore[arg-type]
+
+
+def _refuse_mirrored_shapes(settings: CaptioningSettings) -> None:
+    if settings.augment != "none" and not settings.data:
+        raise ConfigError(
+            f"augment={settings.augment} mirrors pictures, and captions of shapes say left and "
+            "right; give --data of your own, or --augment none"
+        )
 
 
 def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tuple[Trainer, Recipe]:
@@ -130,16 +139,20 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
             f"device {world.device}"
         )
     )
-    if not _resume(trainer, run, watch) and (report := _published(trainer.model)) is not None:
-        watch(Note(report))
+    if not _resume(trainer, run, watch):
+        _start_from_published(trainer, watch)
     return trainer, recipe
 
 
-def _published(model: Any) -> str | None:
-    """Let a model with an image encoder start from published weights, if its config names any."""
-    load = getattr(model, "load_encoder", None)
+def _start_from_published(trainer: Trainer, watch: Watch) -> None:
+    """Give an image encoder the published weights that its config names, if it names any."""
+    load = getattr(trainer.model, "load_encoder", None)
     report = None if load is None else load()
-    return None if report is None else str(report)
+    if report is None:
+        return
+    if trainer.average is not None:  # it began with the fresh ones
+        trainer.average.model.load_state_dict(trainer.model.state_dict())
+    watch(Note(str(report)))
 
 
 def _padding(trainer: Trainer) -> float:

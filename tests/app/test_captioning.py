@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from saccade.errors import ConfigError, DataError
 from saccade.metrics.captioning import caption_scores
 from tests.app.test_cli import Capture, Patch, run
 from tests.data.images.test_decode import png_of_size, stored, transparent
-from tests.data.images_made import PICTURES, in_folder, in_tar, in_zip, metadata, picture
+from tests.data.images_made import PICTURES, in_folder, in_tar, in_zip, metadata, picture, rows
 
 
 def load_captioner(folder: Path) -> CaptioningModel:
@@ -76,6 +77,25 @@ def test_a_look_has_a_map_for_each_word_over_the_image_as_it_was_given(captioner
         assert look.maps.sum(dim=(1, 2)).tolist() == pytest.approx([1.0] * len(look.rows))
         assert look.picture.shape == (3, 300, 300)
         assert look.document()["kind"] == "caption"
+
+
+def test_the_page_of_a_prediction_is_of_the_very_pixels_that_were_described(
+    captioner: Path, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (900, 1200, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "large.jpg")  # decoded smaller for the model
+    model = load_captioner(captioner)
+    said, seen, describe = model.predict(tmp_path / "large.jpg"), [], model.tool.describe
+
+    def noted(pictures: torch.Tensor, *rest: Any, **more: Any) -> Any:
+        seen.append(pictures[0])
+        return describe(pictures, *rest, **more)
+
+    monkeypatch.setattr(model.tool, "describe", noted)
+    look = said.look()
+    assert look.document()["looks"][0]["text"] == said.text
+    assert torch.equal(seen[-1], said.picture)
+    assert look.picture.shape[1] > said.picture.shape[1]
 
 
 def test_a_bad_image_among_many_is_named(captioner: Path, tmp_path: Path) -> None:
@@ -263,6 +283,23 @@ def test_eval_of_a_users_pictures_has_the_scores_that_need_no_truth(
     assert "has no 'winter' split" in capsys.readouterr().err
 
 
+def test_eval_asks_a_captioner_about_groups_that_it_was_not_trained_with(
+    captioner: Path, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    shown = [("a.png", "boy"), ("b.png", "woman")]
+    said = ({"file_name": file, "text": f"A {group} .", "group": group} for file, group in shown)
+    data = in_folder(tmp_path / "data", {**PICTURES, "test.jsonl": rows(*said)})
+    arguments = ["eval", str(captioner), "--data", str(data), "--beam", "1", "--json"]
+    assert run(arguments, monkeypatch) == 0
+    assert "reasons" not in json.loads(capsys.readouterr().out)
+    assert run([*arguments, "--groups", "man,boy", "woman"], monkeypatch) == 0
+    outcomes = json.loads(capsys.readouterr().out)["reasons"]["outcomes"]
+    assert {name: one["pictures"] for name, one in outcomes.items()} == {"man": 1, "woman": 1}
+    assert run([*arguments, "--groups", "man"], monkeypatch) == 2
+    assert "must be two lists of words or more" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("split", ["compositional", "many", "balanced-test"])
 def test_eval_takes_any_split_of_shapes(
@@ -274,6 +311,7 @@ def test_eval_takes_any_split_of_shapes(
     assert "BLEU-4" in told
     assert "given captions" in told
     assert ("how the groups fare" in told) == (split == "balanced-test")
+    assert ("balanced-test: against the bias" in told) == (split == "balanced-test")
     assert max(map(len, told.splitlines())) <= 110
     assert run(["eval", str(captioner), "--split", "winter"], monkeypatch) == 2
     assert "winter" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from saccade.app.cli import COMMANDS, main
+from saccade.train.recipes import RECIPES
 
 
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -70,6 +71,17 @@ def test_list_knows_every_recipe(monkeypatch: Patch, capsys: Capture) -> None:
         "gpt",
     ]
     assert all(row["parameters"] > 0 for row in rows)
+
+
+def test_the_list_and_the_help_of_train_name_every_recipe_within_80_columns(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for arguments in (["list"], ["train", "--help"]):
+        assert run(arguments, monkeypatch) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert {*RECIPES} <= {line.split()[0] for line in lines if line.startswith("  ")}
 
 
 def test_describe_counts_the_weights_of_a_preset(monkeypatch: Patch, capsys: Capture) -> None:

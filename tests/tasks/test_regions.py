@@ -132,6 +132,18 @@ def test_hidden_rows_lose_just_what_is_marked(tmp_path: Path) -> None:
     assert torch.equal(hidden[1, :, :, 8:], mean[:, None, None].expand(3, 16, 8))
 
 
+def test_what_is_hidden_is_known_by_its_bytes_and_not_by_its_place(tmp_path: Path) -> None:
+    def found(name: str, dark: int) -> str:
+        (tmp_path / name).mkdir(exist_ok=True)
+        mask = np.full((40, 80), 255, np.uint8)
+        mask[:dark] = 0
+        Image.fromarray(mask).save(tmp_path / name / "m.png")
+        marked = rows_of(tmp_path / name, {"mask_file_name": "m.png"})
+        return HiddenRows(torch.zeros(1), marked, GROUPS, 16, "crop").fingerprint()
+
+    assert found("here", 3) == found("there", 3) != found("here", 4)
+
+
 def test_hidden_scenes_do_not_tell_the_group() -> None:
     scenes = [shapes.scene("biased-train", index, HOW) for index in range(4)]
     one = HiddenScenes.of(scenes, 64)

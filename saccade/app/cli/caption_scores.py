@@ -82,9 +82,12 @@ def _by_word(by_word: dict[str, Any]) -> Iterator[Row]:
 def _groups(by_world: dict[str, Any]) -> Iterator[Row]:
     yield "", "pictures", "right", "wrong", "neutral"
     for world, report in by_world.items():
-        for group, one in report["outcomes"].items():
+        fared = dict(report["outcomes"])
+        if "against_the_bias" in report:
+            fared["against the bias"] = report["against_the_bias"]
+        for name, one in fared.items():
             shares = (_share(one[kind]) for kind in ("right", "wrong", "neutral"))
-            yield f"{world}: {group}", f"{one['pictures']:,}", *shares
+            yield f"{world}: {name}", f"{one['pictures']:,}", *shares
 
 
 def _reasons(by_world: dict[str, Any]) -> Iterator[Row]:

@@ -19,6 +19,7 @@ def eval_command(
     *,
     split: str = "test",
     data: str = "",
+    groups: tuple[str, ...] = (),
     beam: int = 5,
     length_penalty: float = 1.0,
     lowercase: bool = False,
@@ -28,17 +29,23 @@ def eval_command(
     """Score a run on data it was not trained on.
 
     Translation: BLEU and chrF by sacreBLEU with their signature, BLEU by sentence length,
-    perplexity, and on lingua the alignment error rate of the attention. Language models: loss and
-    perplexity. Captioners: BLEU-1 to 4, CIDEr-D and ROUGE-L of their own captions against all
-    references, METEOR where nltk and WordNet are there, perplexity; on shapes the share of captions
-    that say only what is so (exact) and leave out nothing (complete), and where the data say where
-    things are, how often attention points at them; with groups, how each group fares.
+    perplexity, and on lingua the alignment error rate of the attention.
+
+    Language models: loss and perplexity.
+
+    Captioners: BLEU-1 to 4, CIDEr-D and ROUGE-L of their own captions against all references,
+    METEOR where nltk and WordNet are there, perplexity. On shapes the share of captions that say
+    only what is so (exact) and leave out nothing (complete). Where the data say where things are,
+    how often attention points at them; where they say who is of which group, how each fares.
+
+    Further splits: compositional of lingua and shapes; many, biased-test and balanced-test of
+    shapes.
 
     Args:
         run: folder of the run, such as runs/transformer.
-        split: test, valid, a test file's name; for lingua also compositional, for shapes also
-            compositional, many, biased-test and balanced-test.
+        split: test, valid, a test file's name, or a further split of the built-in data.
         data: score on other data than the run's own.
+        groups: for captions of people, the words of each group: man,boy woman,girl.
         beam: hypotheses kept while decoding; 1 is greedy.
         length_penalty: 0 ranks by probability alone, more favours longer sentences.
         lowercase: compare translations without regard to case; captions always are.
@@ -48,9 +55,8 @@ def eval_command(
     model = load(run, device=device)
     how = Decoding(beam=beam, length_penalty=length_penalty)
     with counting("describing" if isinstance(model, CaptioningModel) else "decoding") as progress:
-        found = evaluate(
-            model, split=split, data=data, how=how, lowercase=lowercase, progress=progress
-        )
+        asked: dict[str, Any] = {"split": split, "data": data, "groups": groups}
+        found = evaluate(model, **asked, how=how, lowercase=lowercase, progress=progress)
     if json:
         print_json(found)
     elif isinstance(model, CaptioningModel):

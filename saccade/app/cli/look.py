@@ -45,8 +45,7 @@ def look_command(
 
     Args:
         run: folder of the run.
-        text: the sentence to translate, the text that a language model reads, or a file of it; for
-            a captioner the images.
+        text: the text that is translated or read, or a file of it; for a captioner the images.
         out: a .html, .png, .svg or .json file.
         settings: what to look at, and how large a page may become.
         compare: a second run, to be looked at beside the first; needs --out x.html.

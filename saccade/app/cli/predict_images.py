@@ -32,26 +32,24 @@ def describe_images(
         )
     images = list(named_images(given))
     with counting("describing") as progress:
-        rows: list[tuple[str, CaptionPrediction | DataError]] = []
+        rows: list[dict[str, Any]] = []  # words alone: of many images pictures are too much to keep
         for first in range(0, len(images), model.tool.batch):
             rows += _described(model, images[first : first + model.tool.batch], how)
             progress(len(rows), len(images))
     if json:
-        print_json([_as_table(name, found) for name, found in rows])
+        print_json(rows)
     else:
         _print(rows, alone=len(given) == 1 and not holds_images(Path(given[0])))
-    failed = sum(isinstance(found, DataError) for _, found in rows)
+    failed = sum("error" in row for row in rows)
     if failed:
         raise SomeFailedError(f"{failed:,} of {len(rows):,} images could not be read")
 
 
-def _described(
-    model: CaptioningModel, images: list[Named], how: Decoding
-) -> list[tuple[str, CaptionPrediction | DataError]]:
+def _described(model: CaptioningModel, images: list[Named], how: Decoding) -> list[dict[str, Any]]:
     read = [(name, _read(model, name, image)) for name, image in images]
     pictures = [picture for _, picture in read if isinstance(picture, Tensor)]
     said = iter(model.predict(pictures, **vars(how)))
-    return [(name, next(said) if isinstance(one, Tensor) else one) for name, one in read]
+    return [_as_table(name, next(said) if isinstance(one, Tensor) else one) for name, one in read]
 
 
 def _read(
@@ -66,11 +64,10 @@ def _read(
         return error
 
 
-def _print(rows: list[tuple[str, CaptionPrediction | DataError]], *, alone: bool) -> None:
-    for name, found in rows:
-        if isinstance(found, CaptionPrediction):
-            for one in (found, *found.others):
-                print(one.text if alone else f"{_one_field(name)}\t{one.text}")
+def _print(rows: list[dict[str, Any]], *, alone: bool) -> None:
+    for row in rows:
+        for one in () if "error" in row else (row, *row.get("others", [])):
+            print(one["text"] if alone else f"{_one_field(row['file'])}\t{one['text']}")
 
 
 def _one_field(name: str) -> str:

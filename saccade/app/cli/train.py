@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
@@ -18,19 +19,22 @@ from saccade.train.settings import TrainSettings
 
 M = TypeVar("M", bound=ModelConfig)
 T = TypeVar("T", bound=TaskSettings)
+NARROW = 80  # columns
 
 HELP = """usage: saccade train RECIPE [OPTIONS]
 
-Train a model. Without --data it learns the built-in data; without --out the run is runs/RECIPE.
-Stopped or killed, the same command goes on where it was, to the same numbers.
+Train a model. Without --data it learns the built-in data; without --out the
+run is runs/RECIPE. Stopped or killed, the same command goes on where it was,
+to the same numbers.
 
-  saccade train transformer                                   the built-in corpus
+  saccade train transformer                   the built-in corpus
   saccade train transformer --data corpus/ --source en --target de
   saccade train gpt --data book.txt --level characters --unit stream
-  saccade train show-attend-tell                              captions of the built-in shapes
-  saccade train vit-captioner --data photos/                  images with metadata.jsonl, or COCO
-  saccade train my-recipe.toml                                see `saccade describe NAME --toml`
-  torchrun --nproc-per-node 4 -m saccade train transformer    many processes, the same run
+  saccade train show-attend-tell              captions of the built-in shapes
+  saccade train show-attend-tell-photos --data photos/ --model.weights net.pth
+  saccade train my-recipe.toml                see `saccade describe NAME --toml`
+  torchrun --nproc-per-node 4 -m saccade train transformer
+                                              many processes, the same run
 
 recipes:
 {recipes}
@@ -52,8 +56,7 @@ class Options(Generic[M, T]):
 def train_command(arguments: list[str]) -> int:
     """Train the recipe that the first argument names, with the options that follow."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        shown = "\n".join(f"  {name:<24}{one.about}" for name, one in RECIPES.items())
-        print(HELP.format(recipes=shown))
+        print(HELP.format(recipes="\n".join(map(_in_short, RECIPES))))
         return 0 if arguments else 2
     name = arguments[0]
     if name.startswith("-"):
@@ -61,6 +64,17 @@ def train_command(arguments: list[str]) -> int:
     chosen, out = parse_options(name, recipe(name), arguments[1:])
     outcome = run_training(chosen, out)
     return 128 + outcome.signal if outcome.signal else 0
+
+
+def _in_short(name: str) -> str:
+    """A recipe's name and what it is, in lines for the narrowest terminal."""
+    column = max(map(len, RECIPES)) + 4
+    return fill(
+        RECIPES[name].about,
+        NARROW,
+        initial_indent=f"  {name}".ljust(column),
+        subsequent_indent=" " * column,
+    )
 
 
 def parse_options(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Recipe, Path]:

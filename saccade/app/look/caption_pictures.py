@@ -14,16 +14,15 @@ from PIL import Image
 from torch import Tensor
 
 from saccade.data import shapes
-from saccade.data.images.decode import decode, upright_size
+from saccade.data.images.decode import decode
 from saccade.data.images.fit import fitted
 from saccade.data.images.members import Member
-from saccade.data.images.regions import fitted_boxes
 from saccade.data.readers.images_rows import ImageRow
 from saccade.data.shapes import Scene
 from saccade.errors import ConfigError
 from saccade.tasks.captioned import Captioned
 from saccade.tasks.describe import Describer
-from saccade.tasks.regions import marked_boxes
+from saccade.tasks.regions import marked_boxes, on_square
 
 SIDE = 384  # pixels at which a picture is shown, where it has as many
 
@@ -79,10 +78,7 @@ class Shown:
         plain = cls.of(row.image, describer)
         boxes = list[Marked]()
         for word, found in marked_boxes(row).items():
-            height, width = upright_size(row.image)
-            if (found > 1).any():
-                found = found / torch.tensor([width, height, width, height])
-            places = fitted_boxes(found, height, width, describer.settings.fit).clamp(0, 1)
+            places = on_square(row, found, describer.settings.fit).clamp(0, 1)
             boxes += [Marked(word, (a, b, c, d)) for a, b, c, d in places.tolist()]
         return cls(plain.name, plain.picture, plain.seen_by, tuple(boxes), row.captions)
 

@@ -26,7 +26,7 @@ def _blocks(words: list[str], maps: Float[Tensor, "words h w"]) -> str:
     """Maps side by side, two cells to a character, each word above its own."""
     maps = _coarser(maps)
     _, height, width = maps.shape
-    column = max(width, *map(cell_len, words)) + 2
+    column = max([width, *map(cell_len, words)]) + 2
     many = max(1, ACROSS // column)
     text = Text()
     for start in range(0, len(words), many):

@@ -15,7 +15,6 @@ from torch import Tensor
 
 TILE = 8192  # elements of keys or values at once
 WARPS = 4
-MOST_PLACES = 512  # that a program holds at once
 
 
 def read(

@@ -37,10 +37,14 @@ SPLITS = tuple(PLANS)
 
 @dataclass(frozen=True, kw_only=True)
 class ShapesSettings:
-    """A seed, the side of the pictures, how many objects, how strong the bias is.
+    """Which scenes of shapes there are.
 
-    `fewest` and `most` bound the plain splits; scenes of the `many` splits have four or five.
-    `bias` is the share of figures that their context predicts in the biased splits.
+    Args:
+        seed: another one gives other scenes.
+        size: side of pictures that are drawn for themselves; a captioner's is its `image`.
+        fewest: objects in a plain scene, at least; scenes of many have four or five.
+        most: objects in a plain scene, at most.
+        bias: share of figures that their surroundings predict, where scenes are biased.
     """
 
     seed: int = 0

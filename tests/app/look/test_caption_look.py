@@ -4,6 +4,7 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,13 @@ def test_every_form_is_saved_by_its_ending(tmp_path: Path) -> None:
     assert "saccade-look/1" in (tmp_path / "x.html").read_text()
     with pytest.raises(ConfigError, match=re.escape("x.pdf: a look is saved as .html, .svg")):
         look().save(tmp_path / "x.pdf")
+
+
+def test_a_caption_without_words_has_an_empty_look(tmp_path: Path) -> None:
+    one = replace(look(), rows=[], maps=torch.zeros(0, 4, 6), caption="")
+    assert one.text(colour=True) == one.text(colour=False) == ""
+    for ending in (".png", ".svg", ".json"):
+        assert one.save(tmp_path / f"x{ending}").stat().st_size > 100
 
 
 def test_the_numbers_are_the_maps(tmp_path: Path) -> None:

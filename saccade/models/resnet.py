@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from saccade.config import check_positive
 from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
 
-Depth = Literal[14, 18, 34, 50, 101]
+Depth = Literal[10, 18, 34, 50, 101]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +42,14 @@ class ResNetConfig(ImageEncoderConfig):
     @property
     def expansion(self) -> int:
         """How much wider a stage's output is than the inside of its blocks."""
-        return 1 if self.depth in (18, 34) else 4
+        return 4 if self.depth >= 50 else 1
 
     def build(self) -> "ResNet":
         return ResNet(self)
 
 
 BLOCKS: dict[Depth, tuple[int, int, int, int]] = {
-    14: (1, 1, 1, 1),
+    10: (1, 1, 1, 1),
     18: (2, 2, 2, 2),
     34: (3, 4, 6, 3),
     50: (3, 4, 6, 3),
@@ -180,7 +180,7 @@ class ResNet(ImageEncoder):
 
 PRESETS: dict[str, ResNetConfig] = {
     "resnet-nano": ResNetConfig(depth=18, width=16),
-    "resnet-mini": ResNetConfig(depth=14, width=32),
+    "resnet-mini": ResNetConfig(depth=10, width=32),
     "resnet-18": ResNetConfig(depth=18),
     "resnet-34": ResNetConfig(depth=34),
     "resnet-50": ResNetConfig(depth=50),

@@ -56,6 +56,7 @@ def test_words_looked_at_are_made_of_the_pieces_that_were_written(translator: Pa
     assert prediction.look().weights.sum(dim=1).max() <= 1 + 1e-6
 
 
+@pytest.mark.slow
 def test_attention_of_a_hypothesis_is_there_whether_it_was_asked_for_or_not(
     translator: Path,
 ) -> None:

@@ -60,6 +60,7 @@ def test_an_n_best_list_is_sorted_and_each_entry_has_its_own_attention(captioner
         assert described.text == one.text
 
 
+@pytest.mark.slow
 def test_sampled_captions_are_looked_at_as_they_are(captioner: Path) -> None:
     model, images = load_captioner(captioner), list(some_pictures().values())
     for one in model.predict(images, beam=1, sample=True, seed=5):
@@ -249,6 +250,7 @@ def test_places_without_images_are_told(
     assert last == "saccade: 2 of 3 images could not be read"
 
 
+@pytest.mark.slow
 def test_eval_scores_what_the_captioner_says_itself(
     captioner: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:

@@ -170,6 +170,7 @@ def test_look_prints_the_alignment_and_writes_the_picture(
     assert picture.read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_look_writes_a_page_and_compares_two_runs(
     translator: Path, monkeypatch: Patch, capsys: Capture, tmp_path: Path
 ) -> None:

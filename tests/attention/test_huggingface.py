@@ -158,6 +158,7 @@ def check(expected: list[Tensor], seen: dict[str, Tensor], rows: Tensor | None =
         torch.testing.assert_close(other * where, one * where, atol=1e-5, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", TEXTS)
 def test_readers_look_where_eager_looks(kind: str, side: str) -> None:

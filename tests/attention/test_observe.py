@@ -67,6 +67,7 @@ def test_emptiness_is_looked_at_directly(ways: list[str], queries: int, keys: in
     assert glance.lse.shape == (2, 2, queries)
 
 
+@pytest.mark.slow
 @given(view=views(longest=20), keep=keeps, blind=st.sampled_from([None, *BLIND_SIGNS]))
 def test_short_and_long_looks_are_the_definitions(
     view: View, keep: Keep, blind: float | None

@@ -68,6 +68,7 @@ def test_equals_the_plain_loop_in_values_and_gradients(kind: str, mask: Any) -> 
     )
 
 
+@pytest.mark.slow
 @every_cell
 def test_has_the_gradient_of_its_values(kind: str) -> None:
     given = inputs(kind)

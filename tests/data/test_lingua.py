@@ -105,6 +105,7 @@ def test_held_out_combinations_stay_out_of(split: str, count: int) -> None:
     assert not [pair for pair in met if is_held_out(*pair)]
 
 
+@pytest.mark.slow
 def test_every_compositional_sentence_has_a_held_out_combination() -> None:
     forms = NOUN_OF | ADJECTIVE_OF
     for pair in sample("compositional", 3000):
@@ -165,6 +166,7 @@ def test_punctuation_names_and_numbers_link_to_themselves() -> None:
                 assert source[i] == target[j]
 
 
+@pytest.mark.slow
 def test_lengths_follow_the_bands() -> None:
     lengths = [len(words(pair.source)) - 1 for pair in sample("train", 10_000)]
     assert min(lengths) >= 3

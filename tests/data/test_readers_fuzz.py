@@ -66,6 +66,7 @@ def read_every_way(folder: Path, file: Path) -> None:
                 str(error).encode()  # a message that cannot be printed would be a second failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(deadline=None, max_examples=60)
 @given(raw=content)

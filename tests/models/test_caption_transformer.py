@@ -37,6 +37,7 @@ def told(model: Any, words: Tensor = WORDS, pictures: Tensor = PICTURES) -> tupl
     return model(pictures, captions, torch.tensor(OF)).known.split(LENGTHS)
 
 
+@pytest.mark.slow
 @every_config
 @pytest.mark.parametrize(
     ("of", "lengths"),
@@ -81,6 +82,7 @@ def test_every_word_is_told_from_the_picture(config: CaptionTransformerConfig) -
         assert torch.isclose(before, after).all(dim=1).tolist() == [picture > 0] * len(before)
 
 
+@pytest.mark.slow
 @every_config
 def test_step_by_step_equals_all_at_once(config: CaptionTransformerConfig) -> None:
     model, words = build(config), WORDS[:15].view(3, 5)

@@ -32,6 +32,7 @@ def build(name: str, **changes: Any) -> ImageEncoder:
     return replace(SMALL[name], **changes).build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_round_trips_and_builds(name: str) -> None:
     config = PRESETS[name]

@@ -80,6 +80,7 @@ def test_a_prompt_is_read_as_the_model_reads_it() -> None:
     torch.testing.assert_close(scores, expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 @every_config
 @pytest.mark.parametrize(("precision", "error"), [("int8", 0.1), ("bfloat16", 0.1)])
 def test_lower_precision_stays_near(config: ModelConfig, precision: Any, error: float) -> None:

@@ -30,6 +30,7 @@ def test_every_step_scores_words_as_the_model_does(config: CaptionTransformerCon
             torch.testing.assert_close(scores, known, **EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cnn pre", "cnn post", "vit of another width"])
 def test_beams_that_share_a_picture_are_scored_as_copied_rows_are(name: str) -> None:
     model, beams, rng = build(CONFIGS[name]), 3, torch.Generator().manual_seed(0)

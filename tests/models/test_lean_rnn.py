@@ -27,6 +27,7 @@ def stripped(model: Any) -> LeanRnnAttention:
     return made
 
 
+@pytest.mark.slow
 @every_config
 def test_every_step_scores_words_as_the_model_does(config: ModelConfig) -> None:
     model = build(config)

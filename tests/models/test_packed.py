@@ -51,6 +51,7 @@ def one_by_one(model: nn.Module, batch: TranslationBatch) -> Tensor:
     return torch.cat(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", TRANSFORMERS.values(), ids=TRANSFORMERS)
 def test_a_transformer_knows_the_same_end_to_end_padded_and_one_by_one(
     config: ModelConfig,

@@ -84,6 +84,7 @@ def mean_estimate(model: Any, baseline: float, settings: HardSettings = PLAIN) -
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("baseline", [0.0, 1.7, -3.0])
 def test_on_average_the_gradient_is_that_of_the_expected_cost(baseline: float) -> None:
     """By differences: the law needs nothing of ours but the cost of each way and its chance.

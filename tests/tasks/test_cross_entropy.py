@@ -53,6 +53,7 @@ def torchs(features: Tensor, layer: OutputLayer, labels: Tensor, smoothing: floa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", CHUNKS.values(), ids=CHUNKS)
 @pytest.mark.parametrize("bias", [False, True])
 @given(smoothing=st.sampled_from([0.0, 0.1, 0.9]), seed=st.integers(0, 99))

@@ -82,6 +82,7 @@ def test_looking_does_not_change_the_caption(name: str, beam: int) -> None:
     assert len(set(map(tuple, captions))) > 1  # else this would be no test
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_caption_does_not_depend_on_its_batch(
@@ -108,6 +109,7 @@ def test_a_beam_of_one_takes_the_best_word_of_the_whole_model_each_time(name: st
         assert said(tool, image[None], Decoding(beam=1)) == [expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKING)
 def test_a_caption_read_again_is_looked_at_as_when_it_was_found(name: str) -> None:
     tool, images = describer(name), pictures(2)
@@ -139,6 +141,7 @@ def test_captions_are_watched_as_if_the_search_itself_had_been(name: str) -> Non
                     torch.testing.assert_close(mine, values, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKING)
 def test_words_gather_their_pieces_on_the_cells_of_the_picture(name: str) -> None:
     tool, images = describer(name), pictures(3)

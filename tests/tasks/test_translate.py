@@ -38,6 +38,7 @@ def said(tool: Translator, how: Decoding, texts: list[str], *, look: bool = Fals
     return [found[row].text for row in range(len(texts))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 4])
 def test_looking_does_not_change_the_text(beam: int) -> None:
     tool, how = translator(), Decoding(beam=beam)

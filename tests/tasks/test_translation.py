@@ -253,6 +253,7 @@ def test_settings_out_of_range_are_named(values: dict[str, Any], message: str) -
         TranslationSettings(**values)
 
 
+@pytest.mark.slow
 def test_without_data_it_learns_lingua() -> None:
     task = Translation(TranslationSettings(pairs=50, level="words"), batch_tokens=4096, seed=0)
     assert task.report[0] == "train: 50 pairs of lingua, split train"

@@ -142,6 +142,7 @@ def test_without_an_average_the_weights_themselves_are_kept(data: Path) -> None:
     assert "average" not in one.checkpoint().tensors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_matrices_decay_and_biases_norms_and_embeddings_do_not(name: str, data: Path) -> None:
     recipe = with_vocabulary(RECIPES[name], 30)

@@ -45,6 +45,7 @@ def bad_at(one: Trainer, *updates: int, gradient: bool = False) -> Trainer:
     return one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piles", [[1] * 6, [6], [2, 3, 1]])
 def test_settling_later_tells_and_learns_the_same(piles: list[int], data: Path) -> None:
     waits, hands_over = trainer(data), trainer(data)

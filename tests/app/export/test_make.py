@@ -88,6 +88,7 @@ def test_a_language_model_writes_through_the_engine(writer_run: Path) -> None:
     assert len(theirs.predict("I", count=3)) == 3
 
 
+@pytest.mark.slow
 def test_a_run_of_another_kind_is_refused_before_anything_is_written(translator: Path) -> None:
     with pytest.raises(ConfigError, match="not RnnAttention"):
         load(translator, engine="ctranslate2")

@@ -38,6 +38,7 @@ def site(look: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOOKING)
 def test_what_a_row_looks_at_sums_to_one_at_every_site(kind: str) -> None:
     document = caption_document([captioner(kind)], shown(), LookSettings(beam=2))
@@ -130,6 +131,7 @@ def test_two_runs_are_compared_on_one_picture_that_is_stored_once() -> None:
     assert len(document["pictures"]) == 1
 
 
+@pytest.mark.slow
 def test_hypotheses_share_the_looks_of_the_eye() -> None:
     one, three = (
         caption_document([captioner("vit")], shown(), LookSettings(beam=beam)) for beam in (1, 3)
@@ -142,6 +144,7 @@ def test_hypotheses_share_the_looks_of_the_eye() -> None:
     assert len(blobs) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "kept"), [(64, "8 bits"), (128, "8 weights of each row")])
 def test_a_page_keeps_to_its_budget_and_says_what_it_left_out(side: int, kept: str) -> None:
     model = captioner("vit")

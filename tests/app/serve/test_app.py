@@ -20,6 +20,7 @@ def events(server: LocalServer, **body: object) -> list[dict[str, object]]:
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
+@pytest.mark.slow
 def test_a_prediction_is_what_the_library_predicts(server: LocalServer) -> None:
     model = saccade.load(server.runs["translator"].path, device="cpu")
     assert isinstance(model, saccade.app.api.TranslationModel)
@@ -33,6 +34,7 @@ def test_a_prediction_is_what_the_library_predicts(server: LocalServer) -> None:
     assert [one["text"] for one in prediction["others"]] == [one.text for one in expected.others]
 
 
+@pytest.mark.slow
 def test_a_list_of_texts_is_answered_in_its_order(server: LocalServer) -> None:
     texts = [SENTENCE, "She sleeps.", "We do not eat the very old apples today."]
     answers = server.predict(texts).json()["predictions"]

@@ -36,6 +36,7 @@ def error(answer: httpx.Response) -> tuple[int, str, str | None, str]:
     return answer.status_code, told["code"], told["field"], told["message"]
 
 
+@pytest.mark.slow
 def test_a_caption_is_what_the_library_says_whichever_way_the_image_comes(
     server: LocalServer,
 ) -> None:
@@ -246,6 +247,7 @@ def test_a_body_may_be_long_for_its_image_only(server: LocalServer) -> None:
     assert "must be mostly image" in told[3]
 
 
+@pytest.mark.slow
 def test_a_look_is_at_the_caption_that_is_predicted(server: LocalServer) -> None:
     """Whatever the two runs that are compared see of a large picture."""
     (raw,) = (stored(Image.open(io.BytesIO(one)).resize((900, 700)), "JPEG") for one in images(1))

@@ -74,6 +74,7 @@ def long(runs: dict[str, Path]) -> Iterator[LocalServer]:
         yield running
 
 
+@pytest.mark.slow
 def test_a_long_look_keeps_to_its_budget(long: LocalServer) -> None:
     """Every weight would take 4 layers · 8 heads · 1500² · 2 bytes = 144 MB."""
     answer = long.post("/v1/look", {"text": "We eat the bread. " * 160, "most_tokens": 2})

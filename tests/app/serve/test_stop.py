@@ -57,6 +57,7 @@ def test_what_was_taken_on_is_finished_and_nothing_new_is_taken(paths: list[Path
     bind("127.0.0.1", server.port).close()
 
 
+@pytest.mark.slow
 def test_what_takes_longer_than_the_grace_is_told_so(paths: list[Path]) -> None:
     with LocalServer(paths, grace_s=1.0) as server, faulty(server, "writer") as faults:
         faults.step_seconds = 0.2

@@ -14,6 +14,7 @@ from saccade.models.rnn_attention import ContextKind, RnnAttentionConfig
 SENTENCES = Sentences.draw(5, vocabulary=60, source=(3, 9), target=(2, 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["readout", "input"])
 @pytest.mark.parametrize("cell", get_args(CellKind))
 def test_with_the_same_weights_losses_and_words_are_the_same(

@@ -1,10 +1,11 @@
 """An LSTM that looks before each of its steps, softly or at a single place, in a lean loop.
 
-    aₜ = softmax over i of wᵀ tanh(Q hₜ₋₁ + kᵢ)        rₜ = σ(g hₜ₋₁) Σᵢ uₜᵢ vᵢ
+    aₜ = softmax over i of wᵀ tanh(Q hₜ₋₁ + pₜ + kᵢ)        rₜ = σ(g hₜ₋₁) Σᵢ uₜᵢ vᵢ
     hₜ = LSTM(xₜ + C rₜ, U hₜ₋₁)
 
-u is a, or 1 at the one place that is drawn from a and 0 elsewhere. Rows stand in the order of their
-lengths and leave when they end. Gradients of what all steps share gather in place.
+x and p come of the words, p only where they have a say in the look. u is a, or 1 at the one place
+that is drawn from a and 0 elsewhere. Rows stand in the order of their lengths and leave when they
+end. Gradients of what all steps share gather in place.
 """
 
 from collections.abc import Callable
@@ -69,18 +70,21 @@ def glancing_rnn(
     memory: tuple[Float[Tensor, "R S F"], Float[Tensor, "R S D"]],
     weights: GlanceWeights,
     *,
+    asks: Float[Tensor, "words F"] | None = None,
     draw: Draw | None = None,
     hard: Float[Tensor, ""] | None = None,
 ) -> Glanced:
     """Run the loop; at step t the first `going[t]` rows go on.
 
-    With `draw` single places are drawn, and used where `hard` is 1. In the weights' precision also
-    under autocast: a state is rounded again at every step.
+    `asks` is what words add to the query. With `draw` single places are drawn, and used where
+    `hard` is 1. In the weights' precision also under autocast: a state is rounded again at every
+    step.
     """
     dtype = weights.state.dtype
     inputs = [part.to(dtype).contiguous() for part in (x, *start, *memory)]
+    asks = None if asks is None else asks.to(dtype)
     with torch.autocast(x.device.type, enabled=False):
-        return Glanced(*GlancingRnn.apply(going, draw, hard, *inputs, *weights))
+        return Glanced(*GlancingRnn.apply(going, draw, hard, asks, *inputs, *weights))
 
 
 class Taped(NamedTuple):
@@ -99,17 +103,24 @@ class GlancingRnn(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, going: list[int], draw: Draw | None, hard: Tensor | None, *inputs: Tensor
+        ctx: Any,
+        going: list[int],
+        draw: Draw | None,
+        hard: Tensor | None,
+        asks: Tensor | None,
+        *inputs: Tensor,
     ) -> Any:
         x, h, c, keys, values, *rest = inputs
         weights, first, whole = GlanceWeights(*rest), h, ready(Looked(keys, values, None))
-        ctx.going, ctx.hard, ctx.tape = going, hard, []
+        ctx.going, ctx.hard, ctx.tape, ctx.asked = going, hard, [], asks is not None
+        asked = [None] * len(going) if asks is None else asks.split(going)
         passed: list[tuple[Tensor, ...]] = []
-        for from_words in x.split(going):
+        for from_words, of_word in zip(x.split(going), asked):
             n = len(from_words)
             h, c, memory = h[:n], c[:n], Looked(whole.keys[:n], values[:n], None)
             joint = torch.addmm(weights.state_bias, h, weights.state.T)
             q, u, g = joint.split(weights.parts, dim=1)
+            q = q if of_word is None else q + of_word
             a, used, found, drawn = (
                 part[:, 0] for part in glance(q[:, None], memory, weights.score, draw, hard)
             )
@@ -138,7 +149,8 @@ class GlancingRnn(torch.autograd.Function):
         passed = states.split(going)
         before = [first, *(h[:n] for h, n in zip(passed, going[1:]))]
         used = [taped.used for taped in ctx.tape]
-        return None, None, None, *back.gradients(torch.cat(before), reads, used)
+        d_asks = back.queries() if ctx.asked else None
+        return None, None, None, d_asks, *back.gradients(torch.cat(before), reads, used)
 
 
 def glance(
@@ -222,6 +234,10 @@ class Back:
         if by_sigmoid(q):
             return doubled_gradient(de, 2 * q, keys, onto=onto)[:, 0].mul_(w)
         return score_gradient(de, q, keys, w, onto=onto)[:, 0]
+
+    def queries(self) -> Float[Tensor, "words F"]:
+        """Gradients of the queries of all steps."""
+        return torch.cat(self._joint[::-1])[:, : len(self._weights.score)]
 
     def gradients(self, before: Tensor, reads: Tensor, used: list[Tensor]) -> tuple[Tensor, ...]:
         """All of them, in the order of the inputs: each of a weight is one product."""

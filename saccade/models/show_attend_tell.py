@@ -44,6 +44,8 @@ class ShowAttendTellConfig(CaptionerConfig):
         glance: look at all cells softly, or at a single one.
         soft_batches: share of batches in which a model of single glances learns to look softly.
         sharpness: what scores are multiplied by before they become weights.
+        reads_first: read the last word before looking for the next, so that "a blue …" looks for
+            what is blue; as published the state looks first, which has not read it yet.
     """
 
     stage: int = 3
@@ -53,6 +55,7 @@ class ShowAttendTellConfig(CaptionerConfig):
     glance: GlanceKind = "soft"
     soft_batches: float = 0.5
     sharpness: float = 1.0
+    reads_first: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,7 +73,9 @@ class ShowAttendTellConfig(CaptionerConfig):
 class Looker(Site):
     """The state before a word looks for it, and says how much of what it reads matters.
 
-    eₜᵢ = wᵀ tanh(Q hₜ₋₁ + K zᵢ)        aₜ = softmax(eₜ)        cₜ = σ(gᵀ hₜ₋₁ + b) Σᵢ aₜᵢ zᵢ
+        eₜᵢ = wᵀ tanh(Q hₜ₋₁ + K zᵢ)        aₜ = softmax(eₜ)        cₜ = σ(gᵀ hₜ₋₁ + b) Σᵢ aₜᵢ zᵢ
+
+    Where the last word is read first, the query is Q hₜ₋₁ + P E yₜ₋₁.
     """
 
     def __init__(self, channels: int, config: ShowAttendTellConfig) -> None:
@@ -79,6 +84,9 @@ class Looker(Site):
         self.single = config.glance == "hard"
         self.score = Additive(config.hidden, channels, hidden=config.width)
         self.gate = nn.Linear(config.hidden, 1)
+        self.of_word = None
+        if config.reads_first:
+            self.of_word = nn.Linear(config.width, config.width, bias=False)
 
     def hard(self) -> Float[Tensor, ""] | None:
         """Whether a batch takes single glances: always in use, by chance while learning."""
@@ -288,18 +296,29 @@ class ShowAttendTell(Captioner):
             (state.hidden, state.cell),
             (state.seen.keys, state.seen.values),
             GlanceWeights(of_context, *self._of_state(), self._site.weight),
+            asks=self._asks(tokens),
             draw=self._site.draw,
             hard=hard,
         )
 
     def _into_cell(self, tokens: Int[Tensor, " words"]) -> Float[Tensor, "words G"]:
-        """What words give to the cell's gates, each word of a small vocabulary only once."""
+        """What words give to the cell's gates."""
         w, _, b, _ = self.rnn.weights(0)
+        return self._of_words(tokens, w[:, : self.embedding.embedding_dim], b)
+
+    def _asks(self, tokens: Int[Tensor, " words"]) -> Float[Tensor, "words F"] | None:
+        """What words add to the query."""
+        of_word = self._site.of_word
+        return None if of_word is None else self._of_words(tokens, of_word.weight)
+
+    def _of_words(
+        self, tokens: Int[Tensor, " words"], weight: Tensor, bias: Tensor | None = None
+    ) -> Float[Tensor, "words out"]:
+        """A product with the embedding of each word, of a small vocabulary with each only once."""
         table = self.embedding.weight
-        of_word = w[:, : table.shape[1]]
         if len(table) < len(tokens):
-            return F.embedding(tokens, F.linear(table, of_word, b))
-        return F.linear(self.embedding(tokens), of_word, b)
+            return F.embedding(tokens, F.linear(table, weight, bias))
+        return F.linear(self.embedding(tokens), weight, bias)
 
     def _of_state(self) -> tuple[Float[Tensor, "joint H"], Float[Tensor, " joint"]]:
         """What the state before a word is multiplied with: for the query, the cell and the gate."""
@@ -332,6 +351,7 @@ class ShowAttendTell(Captioner):
         words, pictures = self.embedding(tokens), len(seen.keys)
         sizes = [words.shape[1], 4 * self.rnn.width, 1]
         q, u, gate = lean.of_state(state.hidden).split(sizes, dim=1)
+        q = q if site.of_word is None else q + site.of_word(words)
         _, used, found, _ = glance(
             q.unflatten(0, (pictures, -1)), seen, site.weight, site.draw, site.hard()
         )

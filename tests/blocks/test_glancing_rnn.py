@@ -31,11 +31,11 @@ class Scripted:
         return self.left.pop(0).view(*weights.shape[:2], 1)
 
 
-def run(hard: float | None, *parts: Tensor) -> Glanced:
+def run(hard: float | None, *parts: Tensor, asks: Tensor | None = None) -> Glanced:
     x, h, c, keys, values, *weights = parts
-    how: dict[str, Any] = {}
+    how: dict[str, Any] = {"asks": asks}
     if hard is not None:
-        how = {"draw": Scripted(), "hard": torch.tensor(hard, dtype=torch.float64)}
+        how |= {"draw": Scripted(), "hard": torch.tensor(hard, dtype=torch.float64)}
     return glancing_rnn(x, GOING, (h, c), (keys, values), GlanceWeights(*weights), **how)
 
 
@@ -110,3 +110,19 @@ def test_keeps_the_precision_of_its_weights_under_autocast() -> None:
     expected = run(None, *parts).states
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(run(None, *parts).states, expected)
+
+
+@pytest.mark.parametrize("hard", [None, 0.0, 1.0])
+def test_what_words_ask_moves_the_keys_of_their_row(hard: float | None) -> None:
+    x, h, c, keys, values, *weights = inputs()
+    by_row = torch.randn(ROWS, keys.shape[2], dtype=torch.float64, requires_grad=True)
+    asks = torch.cat([by_row[:n] for n in GOING])
+    asked = run(hard, x, h, c, keys, values, *weights, asks=asks)
+    moved = run(hard, x, h, c, keys + by_row[:, None], values, *weights)
+    for ours, theirs in zip(asked[:3], moved[:3]):
+        torch.testing.assert_close(ours, theirs)
+    slopes = [torch.randn_like(one) for one in asked[:3]]
+    found = torch.autograd.grad(asked[:3], (by_row, x, keys), slopes)
+    expected = torch.autograd.grad(moved[:3], (by_row, x, keys), slopes)
+    for ours, theirs in zip(found, expected):
+        torch.testing.assert_close(ours, theirs)

@@ -1,5 +1,6 @@
 """A few pictures and captions, and a small captioner of every kind and with every choice."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,7 +26,9 @@ CAPTIONERS: dict[str, CaptionerConfig] = {
     "show-attend-tell vit": ShowAttendTellConfig(
         width=8, hidden=6, encoder="vit-nano", stage=1, **WORDS
     ),
+    "show-attend-tell reads first": replace(SOFT, reads_first=True),
     "show-attend-tell hard": HARD,
+    "show-attend-tell hard reads first": replace(HARD, reads_first=True),
 }
 
 PICTURES = torch.randint(

@@ -1,6 +1,5 @@
 """The Python API: load a run, predict with it, look at what it looked at."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -24,7 +23,7 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, RunError
-from saccade.tasks.captioned import CaptioningSettings
+from saccade.tasks.captioned import CaptioningSettings, Progress, silent
 from saccade.tasks.describe import Described, Describer, Picture, pixels_of
 from saccade.tasks.generate import Generated, Writer
 from saccade.tasks.reread import reread_text
@@ -34,13 +33,8 @@ from saccade.train.distributed import choose_device
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 
-Progress = Callable[[int, int], None]
 Engine = Literal["saccade", "ctranslate2"]
 LARGEST_PICTURE = 256  # cells to a side
-
-
-def _silent(done: int, total: int) -> None:
-    """Nobody wants to know."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ class TranslationModel:
         text: str | list[str],
         *,
         look: bool = False,
-        progress: Progress = _silent,
+        progress: Progress = silent,
         **decoding: Any,
     ) -> Prediction | list[Prediction]:
         """Translate a sentence or many; `decoding` are the fields of `Decoding`, such as beam=1."""
@@ -215,7 +209,7 @@ class CaptioningModel:
         image: Picture | list[Any],
         *,
         look: bool = False,
-        progress: Progress = _silent,
+        progress: Progress = silent,
         **decoding: Any,
     ) -> CaptionPrediction | list[CaptionPrediction]:
         """Describe an image or many: files, their bytes, Pillow images, arrays or tensors of uint8.

@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 Augmenting = Literal["none", "flip", "crop"]
 
 
-def _silent(done: int, total: int) -> None:
+def silent(done: int, total: int) -> None:
     """Nobody wants to know."""
 
 
@@ -209,7 +209,7 @@ def digest(pictures: Pictures) -> str:
 
 
 def read_captioned(
-    settings: CaptioningSettings, split: str, progress: Progress = _silent
+    settings: CaptioningSettings, split: str, progress: Progress = silent
 ) -> Captioned:
     """A split of the user's pictures, or of shapes.
 

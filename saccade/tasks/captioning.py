@@ -29,6 +29,7 @@ from saccade.tasks.captioned import (
     Progress,
     digest,
     read_captioned,
+    silent,
 )
 from saccade.tasks.cross_entropy import summed_cross_entropy
 from saccade.tasks.equalizer import Concern, concern, group_table, terms
@@ -114,7 +115,7 @@ class Captioning:
         batch_tokens: int,
         seed: int,
         vocabulary: Vocabulary | None = None,
-        progress: Progress = lambda done, total: None,
+        progress: Progress = silent,
     ) -> None:
         self.settings, self.seed = settings, seed
         train, valid = (read_captioned(settings, split, progress) for split in ("train", "valid"))

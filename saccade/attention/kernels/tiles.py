@@ -4,12 +4,9 @@ Two passes over the scores, as tiles in the tensor cores. Along the rows (`tiles
 the largest weight, sink and local mass, and which quads of keys the top is in (`tiles_sort`);
 the few keys of these are then scored once more (`tiles_top`). Along the keys (`tiles_keys`): the
 mass received, and the maps. Memory grows with T + S, and the same input gives the same bits.
-Where cells of the maps are larger than tiles, one pass can do both (`tiles_once`).
 """
 # Triton's language is not Python's: its functions have no types that a checker could follow.
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
-
-import math
 
 import torch
 import triton.language as tl
@@ -19,23 +16,20 @@ from torch import Tensor
 from saccade.attention.glance import Glance, Keep
 from saccade.attention.kernels.tiles_keys import Columns, look_along_keys
 from saccade.attention.kernels.tiles_lse import normalise
-from saccade.attention.kernels.tiles_once import UNIT, Tally, look_once
 from saccade.attention.kernels.tiles_rows import Rows, look_along_rows
-from saccade.attention.kernels.tiles_scores import SPAN, Sight, sight
+from saccade.attention.kernels.tiles_scores import Sight, sight
 from saccade.attention.kernels.tiles_top import look_at_top
 from saccade.attention.view import View
 from saccade.errors import ConfigError
 
 MOST = 16  # top keys for which the sorting networks are built
 LONG = 32768  # keys from which on sorting half as often outweighs scoring twice as many again
-ONCE = math.inf  # keys from which on one pass outweighs two: not known yet (issue 3)
 
 # Found by trial on an H200: registers are capped so that several programs share a multiprocessor,
 # one of which takes exponentials while the others wait for their products.
 ALONG_ROWS = {"ROWS": 64, "num_warps": 4, "num_stages": 2, "maxnreg": 168}
 ALONG_KEYS = {"KEYS": 64, "COUNT": 128, "num_warps": 4, "num_stages": 3, "maxnreg": 168}
 AT_TOP = {"ROWS": 1, "num_warps": 1}
-AT_ONCE = dict(ALONG_ROWS)  # not tried yet, but as many programs fit
 SHARED = 200_000  # bytes that tiles on their way may take in a multiprocessor
 
 
@@ -45,12 +39,7 @@ def observe(view: View, keep: Keep) -> Glance:
         raise ConfigError(f"top={keep.top} is more than the {MOST} that fit beside a fused kernel")
     seen = sight(view)
     lse = _normalised(view, seen) if view.lse is None else view.lse.contiguous()
-    tally = _tally(view, keep) if suits_once(view, keep) else None
-    rows, top = _rows(view, seen, lse, keep, tally)
-    if tally is None:
-        columns = _columns(view, seen, rows.shift, keep)
-    else:
-        columns = _counted(view, tally, keep)
+    rows, top = _rows(view, seen, lse, keep)
     return Glance(
         lse=rows.lse,
         entropy=rows.entropy,
@@ -62,15 +51,8 @@ def observe(view: View, keep: Keep) -> Glance:
         reach=view.reach,
         keys=view.shape[3],
         **top,
-        **columns,
+        **_columns(view, seen, rows.shift, keep),
     )
-
-
-def suits_once(view: View, keep: Keep) -> bool:
-    """Whether keys and maps are asked for, and no cell is smaller than the one pass can tell."""
-    if not (keep.received and keep.map_side) or view.shape[3] < ONCE:
-        return False
-    return keep.cell(view.shape[2]) >= AT_ONCE["ROWS"] and keep.cell(view.shape[3]) >= 16
 
 
 def _grid(view: View, size: int, block: int) -> tuple[int, int]:
@@ -91,23 +73,25 @@ def _normalised(view: View, seen: Sight) -> Float[Tensor, "B N T"]:
     return lse
 
 
-def _rows(
-    view: View, seen: Sight, lse: Tensor, keep: Keep, tally: Tally | None
-) -> tuple[Rows, dict[str, Tensor]]:
+def _rows(view: View, seen: Sight, lse: Tensor, keep: Keep) -> tuple[Rows, dict[str, Tensor]]:
     queries, keys = view.shape[2:]
     depth = 1 if not keep.top else 8 if keep.top <= 8 else 16
     made = torch.empty((6, *view.shape[:3]), dtype=torch.float32, device=view.q.device)
     where = torch.empty(view.shape[:3], dtype=torch.int64, device=view.q.device)
     quads = None if depth == 1 else where.new_empty((*where.shape, depth), dtype=torch.int32)
     out = Rows(made[0], made[1], made[2], made[3], where, made[4], made[5], quads)
-    pair = _pair(view, seen, depth, tally)
-    known, settings = {"D": depth, "PAIR": pair}, ALONG_ROWS if tally is None else AT_ONCE
-    known |= _fitting(settings, seen, pair if tally is None else 1)
-    grid = _grid(view, queries, settings["ROWS"])
-    if tally is None:
-        look_along_rows[grid](seen, lse, out, keep.sink, keep.local, **known)
-    else:
-        look_once[grid](seen, lse, out, tally, keep.sink, keep.local, **known)
+    narrow = seen.K.value * view.q.element_size() <= 256
+    pair = 2 if depth > 1 and keys >= LONG and narrow else 1
+    look_along_rows[_grid(view, queries, ALONG_ROWS["ROWS"])](
+        seen,
+        lse,
+        out,
+        keep.sink,
+        keep.local,
+        D=depth,
+        PAIR=pair,
+        **_fitting(ALONG_ROWS, seen, pair),
+    )
     if depth == 1:
         return out, {}
     top = min(keep.top, keys)
@@ -116,44 +100,6 @@ def _rows(
         seen, lse, out, weights, places, TOP=top, PAIR=pair, D=depth, **AT_TOP
     )
     return out, {"top_weights": weights, "top_places": places}
-
-
-def _pair(view: View, seen: Sight, depth: int, tally: Tally | None) -> int:
-    """How many tiles are sorted as one: two of long rows, unless they are of different cells."""
-    narrow = seen.K.value * view.q.element_size() <= 256
-    apart = tally is not None and tally.EVERY.value < 2
-    return 2 if depth > 1 and view.shape[3] >= LONG and narrow and not apart else 1
-
-
-def _tally(view: View, keep: Keep) -> Tally:
-    batch, heads, queries, keys = view.shape
-    down, across = keep.cell(queries), keep.cell(keys)
-    high, wide = -(-queries // down), -(-keys // across)
-    device = view.q.device
-    return Tally(
-        received=torch.zeros((batch, heads, keys), dtype=torch.int64, device=device),
-        mass=torch.zeros((batch, heads, high, wide), dtype=torch.int64, device=device),
-        peak=torch.zeros((batch, heads, high, wide), dtype=torch.int32, device=device),
-        map_rows=high,
-        map_columns=wide,
-        down=down,
-        CELLS=tl.constexpr(max(1, SPAN.value // across)),
-        EVERY=tl.constexpr(max(1, across // SPAN.value)),
-    )
-
-
-def _counted(view: View, tally: Tally, keep: Keep) -> dict[str, object]:
-    """Whole numbers as what they count."""
-    queries, keys = view.shape[2:]
-    down, across = keep.cell(queries), keep.cell(keys)
-    first = torch.arange(0, queries, down, device=view.q.device)
-    rows = (queries - first).clamp(max=down)[:, None] * UNIT.value
-    return {
-        "received": (tally.received.double() / UNIT.value).float(),
-        "mean_map": (tally.mass / rows.double()).float(),
-        "max_map": tally.peak.view(torch.float32),
-        "cell": (down, across),
-    }
 
 
 def _columns(view: View, seen: Sight, shift: Tensor, keep: Keep) -> dict[str, object]:

@@ -10,7 +10,7 @@ Only tiles at an edge (the diagonal, the window's ends) look at places at all.
 # Triton's language is not Python's: its functions have no types that a checker could follow.
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false
 # pyright: reportAssignmentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-# ruff: noqa: ANN001, ANN201
+# ruff: noqa: ANN001, ANN201, ANN202
 
 from typing import Any, NamedTuple
 
@@ -59,30 +59,30 @@ def look_along_rows(
     lo, a, b, c, d, hi = bounds(start, last, local, sight)
     b, d = a + (b - a) // PAIR * PAIR, c + (d - c) // PAIR * PAIR
     entropy = tl.zeros((ROWS, 4), tl.float32)
-    best, ids = nothing(ROWS, D)
+    best, ids = _nothing(ROWS, D)
     for i in tl.range(0, b - a + d - c, PAIR):
         tile = tl.where(i < b - a, a + i, c + i - (b - a))
         x = tile_scores(q, shift[:, None], t, tile, sight, False)
-        entropy -= lane_sums(tl.exp2(x) * x, ROWS)
+        entropy -= _lane_sums(tl.exp2(x) * x, ROWS)
         quads = quad_maxima(x, ROWS)
         if PAIR == 2:
             x = tile_scores(q, shift[:, None], t, tile + 1, sight, False)
-            entropy -= lane_sums(tl.exp2(x) * x, ROWS)
+            entropy -= _lane_sums(tl.exp2(x) * x, ROWS)
             quads = tl.maximum(quads, quad_maxima(x, ROWS))
-        best, ids = remember(best, ids, quads, tile * 2 + (PAIR - 1), ROWS, D)
+        best, ids = _remember(best, ids, quads, tile * 2 + (PAIR - 1), ROWS, D)
     near = tl.zeros((ROWS,), tl.float32)
     for i in tl.range(0, a - lo + c - b + hi - d):
         tile = tl.where(i < a - lo, lo + i, b + i - (a - lo))
         tile = tl.where(i < a - lo + c - b, tile, d + i - (a - lo + c - b))
         x = tile_scores(q, shift[:, None], t, tile, sight, True)
         weights = tl.exp2(x)
-        entropy -= lane_sums(weights * x, ROWS)
-        best, ids = remember(best, ids, quad_maxima(x, ROWS), tile * 2, ROWS, D)
-        near += tl.sum(nearby(weights, t, tile, local, sight), 1)
+        entropy -= _lane_sums(weights * x, ROWS)
+        best, ids = _remember(best, ids, quad_maxima(x, ROWS), tile * 2, ROWS, D)
+        near += tl.sum(_nearby(weights, t, tile, local, sight), 1)
     row, inside = row_of(t, sight), t < sight.queries
     tl.store(out.local + row, near, mask=inside)
     tl.store(out.entropy + row, tl.maximum(tl.sum(entropy, 1) * LN2, 0.0), mask=inside)
-    finish(best, ids, lse, start, shift, sink, out, sight, D, ROWS)
+    _finish(best, ids, lse, start, shift, sink, out, sight, D, ROWS)
 
 
 @triton.jit
@@ -115,7 +115,7 @@ def store_best(top, where, lse, shift, t, out, sight):
 
 
 @triton.jit
-def finish(best, ids, lse, start, shift, sink, out, sight, D: tl.constexpr, ROWS: tl.constexpr):
+def _finish(best, ids, lse, start, shift, sink, out, sight, D: tl.constexpr, ROWS: tl.constexpr):
     """What is left when all keys are seen: the sinks, and where the largest weights are."""
     t = start + tl.arange(0, ROWS)
     row, inside = row_of(t, sight), t < sight.queries
@@ -139,7 +139,7 @@ def finish(best, ids, lse, start, shift, sink, out, sight, D: tl.constexpr, ROWS
 
 
 @triton.jit
-def nothing(ROWS: tl.constexpr, D: tl.constexpr):
+def _nothing(ROWS: tl.constexpr, D: tl.constexpr):
     if D == 1:
         best = tl.full((ROWS, 4), UNSEEN, tl.float32)
     else:
@@ -148,13 +148,13 @@ def nothing(ROWS: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def lane_sums(x, ROWS: tl.constexpr):
+def _lane_sums(x, ROWS: tl.constexpr):
     """Sums over what one thread holds of each row, (rows, 4)."""
     return tl.sum(tl.sum(tl.reshape(x, (ROWS, SPAN // 8, 4, 2)), 1), 2)
 
 
 @triton.jit
-def remember(best, ids, quads, tag, ROWS: tl.constexpr, D: tl.constexpr):
+def _remember(best, ids, quads, tag, ROWS: tl.constexpr, D: tl.constexpr):
     """Take the quads of one more tile, or of two, among the D best."""
     fresh = number(quads)
     if D == 1:
@@ -167,7 +167,7 @@ def remember(best, ids, quads, tag, ROWS: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def nearby(weights, t, tile, local, sight):
+def _nearby(weights, t, tile, local, sight):
     """Those of the weights that fall on keys at most `local` positions away."""
     here = (t + (sight.keys - sight.queries))[:, None]
     s = (tile * SPAN + tl.arange(0, SPAN))[None, :]

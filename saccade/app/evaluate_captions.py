@@ -16,7 +16,7 @@ from saccade.metrics.meteor import MISSING, nltk_meteor
 from saccade.tasks.captioned import Captioned, read_captioned
 from saccade.tasks.captioning import encode, mean_loss
 from saccade.tasks.describe import Describer
-from saccade.tasks.pointing import knows, point
+from saccade.tasks.pointing import Pointed, can_point, point, pointed, tell
 from saccade.tasks.reasons import has_groups, reasons, worlds
 
 Progress = Callable[[int, int], None]
@@ -39,10 +39,10 @@ def evaluate_captions(
     """
     tool = _asked_about(model.tool, groups) if groups else model.tool
     told = read_captioned(replace(tool.settings, data=data) if data else tool.settings, split)
-    further = tool.looks and knows(told)  # work that takes about as long again, twice
-    whole = len(told) * (3 if further else 1)
+    further = can_point(tool, told)  # work that takes about as long again
+    whole = len(told) * (2 if further else 1)
     begun = time.perf_counter()
-    captions = described(tool, told, how, lambda done, _: progress(done, whole))
+    captions, game = described(tool, told, how, lambda done: progress(done, whole), look=further)
     seconds = time.perf_counter() - begun
     references = [list(some) for some in told.captions]
     meteor = nltk_meteor(captions, references)
@@ -62,7 +62,8 @@ def evaluate_captions(
     }
     if told.scenes:
         found |= content_scores(captions, told.scenes)
-    found |= point(tool, told, how)
+    if further:
+        found |= point(tool, told, game)
     if has_groups(told, tool.settings):
         found["reasons"] = worlds(tool, how) if told.scenes else reasons(tool, told, how)
     progress(whole, whole)
@@ -74,14 +75,21 @@ def _asked_about(tool: Describer, groups: tuple[str, ...]) -> Describer:
     return Describer(tool.model, tool.vocabulary, replace(tool.settings, equalizer=equalizer))
 
 
-def described(tool: Describer, told: Captioned, how: Decoding, progress: Progress) -> list[str]:
-    """The captions of all pictures, in their order."""
-    captions: list[str] = []
-    for rows in torch.arange(len(told)).split(tool.batch):
-        found = dict(tool.describe(told.pictures[rows], how))
-        captions += [found[row].text for row in range(len(rows))]
-        progress(len(captions), len(told))
-    return captions
+def described(
+    tool: Describer,
+    told: Captioned,
+    how: Decoding,
+    progress: Callable[[int], None],
+    *,
+    look: bool,
+) -> tuple[list[str], list[Pointed]]:
+    """The captions of all pictures, in their order, and where each word pointed if asked."""
+    captions, game = [""] * len(told), list[Pointed]()
+    for done, (number, one) in enumerate(tell(tool, told, how, look=look), start=1):
+        captions[number] = one.text
+        game += pointed(tool, told, number, one) if look else []
+        progress(done)
+    return captions, game
 
 
 def content_scores(captions: list[str], scenes: list[Scene]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.gates import GATES
 from saccade.blocks.glancing_rnn import Glanced, GlanceWeights, glance, glancing_rnn, ready
 from saccade.blocks.output import OutputLayer
+from saccade.blocks.positions import GridPositions
 from saccade.blocks.rnn import Rnn
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
@@ -46,6 +47,7 @@ class ShowAttendTellConfig(CaptionerConfig):
         sharpness: what scores are multiplied by before they become weights.
         reads_first: read the last word before looking for the next, so that "a blue …" looks for
             what is blue; as published the state looks first, which has not read it yet.
+        places: add to each cell where it lies, so that what is seen can be told from where.
     """
 
     stage: int = 3
@@ -56,6 +58,7 @@ class ShowAttendTellConfig(CaptionerConfig):
     soft_batches: float = 0.5
     sharpness: float = 1.0
     reads_first: bool = False
+    places: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,6 +232,7 @@ class ShowAttendTell(Captioner):
         self.config = config
         self.eye = Eye(config)
         channels, width, hidden = self.eye.channels, config.width, config.hidden
+        self.places = GridPositions(channels) if config.places else None
         self.dropout = Dropout(config.dropout)
         self.first = nn.Linear(channels, channels)
         self.first_hidden = nn.Linear(channels, hidden)
@@ -253,6 +257,8 @@ class ShowAttendTell(Captioner):
         m = dropout(max(A mean of z, 0))        h₀ = tanh(B m)        s₀ = tanh(C m)
         """
         cells, grid = self.eye(pictures)
+        if self.places is not None:
+            cells = cells + self.places(grid)
         mean = self.dropout(self.first(cells.mean(dim=1)).relu())
         hidden, cell = (
             layer(mean).tanh().to(layer.weight.dtype)  # rounded no further, under autocast too

@@ -90,14 +90,14 @@ class Vit(ImageEncoder):
         self._initialise()
 
     def _initialise(self) -> None:
-        """N(0, 0.02) for what maps vectors to vectors; pixels keep their variance."""
+        """Xavier's, as the authors have it, between vectors; pixels keep their variance."""
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
             elif name == "patches.project.weight":
                 nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-            elif parameter.dim() == 2:
-                nn.init.normal_(parameter, std=0.02)
+            elif parameter.dim() == 2 and name != "positions":
+                nn.init.xavier_uniform_(parameter)
 
     steady = True  # the same kernels for all pictures of a size: an update can be recorded
 
@@ -206,7 +206,7 @@ def _large(patch: int) -> VitConfig:
 
 
 PRESETS: dict[str, VitConfig] = {
-    "vit-nano": VitConfig(image=64, patch=8, width=96, depth=2),
+    "vit-nano": VitConfig(image=64, patch=8, width=96, depth=3),
     "vit-micro": VitConfig(image=64, patch=8, depth=4),
     "vit-mini": VitConfig(image=64, patch=8, depth=6),
     "vit-ti-16": VitConfig(),

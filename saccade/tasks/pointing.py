@@ -11,7 +11,7 @@ from torch import Tensor
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.outcomes import read_groups
-from saccade.metrics.pointing import mass_inside, points_at
+from saccade.metrics.pointing import mass_inside, points_at, widened
 from saccade.tasks.captioned import Captioned, CaptioningSettings
 from saccade.tasks.describe import Described, Describer
 from saccade.tasks.regions import Meaning, in_row, in_scene
@@ -21,26 +21,26 @@ AT_ONCE = 512  # pictures held at a time
 
 @dataclass(frozen=True)
 class Pointed:
-    """One word of one caption: whether the highest point of its map lay in the box or on the very
-    pixels, how much of the map lay in the box, and how large that was (the hits of blind chance).
+    """One word of one caption: whether the highest point of its map lay in the box, near it (with
+    the game's margin) or on the very pixels, how much of the map lay in the box, and how large that
+    was (the hits of blind chance).
     """
 
     word: str
     box: bool
+    near: bool
     pixels: bool
     mass: float
     area: float
 
 
-def point(describer: Describer, told: Captioned, how: Decoding) -> dict[str, Any]:
-    """The game at every word whose meaning is known, in the model's captions and in given ones.
+def can_point(describer: Describer, told: Captioned) -> bool:
+    """Whether the model looks, and anything says where things are."""
+    return describer.looks and knows(told)
 
-    Nothing where the model does not look, or the data do not say where things are.
-    """
-    if not describer.looks or not knows(told):
-        return {}
-    described = tell(describer, told, how, look=True)
-    own = (one for number, said in described for one in pointed(describer, told, number, said))
+
+def point(describer: Describer, told: Captioned, own: Iterable[Pointed]) -> dict[str, Any]:
+    """The game at every word whose meaning is known: its `own` captions', and given ones'."""
     given = pointed_given(describer, told, [captions[0] for captions in told.captions])
     return {"pointing": summed(own), "pointing_given": summed(given)}
 
@@ -91,6 +91,7 @@ def at_words(
         yield Pointed(
             region.word,
             bool(points_at(one, box)),
+            bool(points_at(one, widened(box))),
             bool(points_at(one, pixels)),
             float(mass_inside(one, box)),
             float(box.float().mean()),
@@ -113,6 +114,7 @@ def _shares(game: list[Pointed]) -> dict[str, Any]:
     return {
         "count": count,
         "hits": sum(one.box for one in game) / count,
+        "hits_near": sum(one.near for one in game) / count,
         "hits_on_pixels": sum(one.pixels for one in game) / count,
         "mass": sum(one.mass for one in game) / count,
         "chance": sum(one.area for one in game) / count,

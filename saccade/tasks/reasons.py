@@ -21,7 +21,7 @@ from saccade.metrics.outcomes import (
 )
 from saccade.tasks.captioned import Captioned, CaptioningSettings, read_captioned
 from saccade.tasks.describe import Describer
-from saccade.tasks.pointing import Pointed, knows, pointed, pointed_given, summed, tell
+from saccade.tasks.pointing import Pointed, can_point, pointed, pointed_given, summed, tell
 from saccade.tasks.regions import group_of
 
 WORLDS = ("biased-test", "balanced-test")
@@ -54,7 +54,7 @@ def reasons(describer: Describer, told: Captioned, how: Decoding) -> dict[str, A
     groups = read_groups(describer.settings.equalizer.groups)
     known = [(i, name) for i, name in enumerate(groups_of(told, groups)) if name is not None]
     some, truth = told.only([i for i, _ in known], told.report), [name for _, name in known]
-    looks = describer.looks and knows(some)
+    looks = can_point(describer, some)
     said: dict[int, str | None] = {}
     game: list[Pointed] = []
     for number, one in tell(describer, some, how, look=looks):

@@ -11,7 +11,7 @@ from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 
 _SHAPES = TrainSettings(
-    steps=5000,
+    steps=4600,
     batch_tokens=1024,
     learning_rate=2e-3,
     schedule="cosine",
@@ -19,10 +19,12 @@ _SHAPES = TrainSettings(
     ema=0.99,
     validate_every=1000,
 )
-# Other captions in each epoch: a picture more teaches more than a caption more.
-_SCENES = CaptioningSettings(captions=2)
+# Another caption in each epoch: a picture more teaches more than a caption more.
+_SCENES = CaptioningSettings(captions=1)
 # Reading the last word before looking halves the updates needed; see docs/captioning.md.
-_LOOKS_AT_SHAPES = ShowAttendTellConfig(encoder="resnet-mini", dropout=0.1, reads_first=True)
+_LOOKS_AT_SHAPES = ShowAttendTellConfig(
+    encoder="resnet-mini", dropout=0.1, reads_first=True, places=True
+)
 
 _PHOTOS = CaptioningSettings(image=224, vocabulary=3000, augment="flip", label_smoothing=0.1)
 _ON_PHOTOS = TrainSettings(
@@ -77,14 +79,14 @@ RECIPES: dict[str, Recipe] = {
             encoder="resnet-mini",
             stage=3,
             width=192,
-            depth=2,
+            depth=3,
             encoder_depth=1,
             heads=4,
             hidden=512,
             dropout=0.0,
         ),
         task=_SCENES,
-        train=replace(_SHAPES, learning_rate=1e-3),
+        train=replace(_SHAPES, steps=3800, learning_rate=1e-3),
     ),
     "vit-captioner": Recipe(
         about="patches to words, Transformers only",

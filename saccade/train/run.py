@@ -15,6 +15,7 @@ from saccade.data.batches import Batches
 from saccade.data.mixed import MixedBatches
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError, RunError
+from saccade.models.show_attend_tell import ShowAttendTellConfig
 from saccade.tasks.base import Plan, Task
 from saccade.tasks.captioned import CaptioningSettings
 from saccade.tasks.captioning import Captioning
@@ -99,13 +100,21 @@ def make_task(
         "vocabulary": vocabulary,
     }
     if isinstance(settings, CaptioningSettings):
-        _refuse_mirrored_shapes(settings)
         return Captioning(settings, progress=tell, **common)
     kind = Translation if isinstance(settings, TranslationSettings) else Language
     return kind(settings, plan=PLANS[train.batches], **common)  # type: ignore[arg-type]
 
 
-def _refuse_mirrored_shapes(settings: CaptioningSettings) -> None:
+def _refuse_what_cannot_be(recipe: Recipe) -> None:
+    """Settings of pictures that contradict each other, before anything is drawn or read."""
+    settings = recipe.task
+    if not isinstance(settings, CaptioningSettings):
+        return
+    if settings.cover and not isinstance(recipe.model, ShowAttendTellConfig):
+        raise ConfigError(
+            f"cover={settings.cover} needs a model that shows where it looks while training, such "
+            "as show-attend-tell; leave it at 0"
+        )
     if settings.augment != "none" and not settings.data:
         raise ConfigError(
             f"augment={settings.augment} mirrors pictures, and captions of shapes say left and "
@@ -119,6 +128,7 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
     if not world.first:
         world.wait()  # the first process makes the tokenizer
     known = Vocabulary.load(run.tokenizer) if run.tokenizer.exists() else None
+    _refuse_what_cannot_be(recipe)
     watch(Note(recipe.task.announcement))
     task = make_task(recipe, known, watch)
     recipe = with_vocabulary(recipe, len(task.vocabulary))

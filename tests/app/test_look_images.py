@@ -87,6 +87,7 @@ def test_a_picture_goes_to_a_file_by_its_ending(
         (("x.png",), {"split": "test"}, "name images or a --split, not both"),
         ((), {"split": "test", "rows": 0}, "--rows 0 must be 1 or more"),
         ((), {"split": "test", "rows": 2, "out": Path("x.png")}, "x.png holds one picture"),
+        (("x.png",), {"zoom": ("decoder.0.cross:1",)}, "--zoom is for texts"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_one_line(

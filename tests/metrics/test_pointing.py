@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.metrics.pointing import inside_boxes, mass_inside, peaks, points_at
+from saccade.metrics.pointing import inside_boxes, mass_inside, peaks, points_at, widened
 
 side = st.integers(1, 6)
 
@@ -41,6 +41,15 @@ def test_the_whole_picture_is_always_hit_and_nothing_never(h: int, w: int, seed:
     assert not points_at(maps, ~everywhere).any()
     torch.testing.assert_close(mass_inside(maps, everywhere), torch.ones(4, dtype=torch.float64))
     assert mass_inside(maps, ~everywhere).eq(0).all()
+
+
+def test_the_margin_is_fifteen_pixels_of_five_hundred() -> None:
+    inside = torch.zeros(1, 100, 100, dtype=torch.bool)
+    inside[0, 20:30, 40:50] = True
+    wide = widened(inside)
+    assert wide.sum() == 16 * 16
+    assert wide[0, 17:33, 37:53].all()
+    assert not widened(torch.zeros(2, 64, 32, dtype=torch.bool)).any()
 
 
 def test_each_map_is_judged_by_its_own_thing() -> None:

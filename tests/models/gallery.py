@@ -26,7 +26,7 @@ CAPTIONERS: dict[str, CaptionerConfig] = {
     "show-attend-tell vit": ShowAttendTellConfig(
         width=8, hidden=6, encoder="vit-nano", stage=1, **WORDS
     ),
-    "show-attend-tell reads first": replace(SOFT, reads_first=True),
+    "show-attend-tell reads first": replace(SOFT, reads_first=True, places=True),
     "show-attend-tell hard": HARD,
     "show-attend-tell hard reads first": replace(HARD, reads_first=True),
 }

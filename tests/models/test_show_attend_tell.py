@@ -184,6 +184,17 @@ def test_weights_that_are_no_numbers_still_draw_a_cell() -> None:
     assert site.draw(torch.full((2, 1, 5), torch.nan)).lt(5).all()
 
 
+@pytest.mark.parametrize("places", [True, False])
+def test_equal_cells_are_told_apart_by_their_places_alone(places: bool) -> None:
+    model = build(replace(SOFT, places=places))
+    plain = torch.full((1, 3, 32, 32), 90, dtype=torch.uint8)
+    cells, grid = model.eye(plain)
+    model.eye.forward = lambda _: (cells[:, :1].expand_as(cells), grid)
+    keys = model.start(plain).seen.keys[0]
+    apart = torch.cdist(keys, keys) + torch.eye(len(keys))
+    assert (apart.min() > 1e-3) if places else torch.equal(keys, keys[:1].expand_as(keys))
+
+
 def test_words_by_time_come_back_to_their_places() -> None:
     captions = rows(CAPTIONS)
     by_time = ByTime.of(captions)

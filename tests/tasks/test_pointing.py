@@ -1,13 +1,14 @@
 """The pointing game with players whose skill is known."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from saccade.data import shapes
 from saccade.decode.engine import Decoding
 from saccade.tasks.captioned import Captioned, CaptioningSettings, read_captioned
-from saccade.tasks.pointing import point, summed
+from saccade.tasks.pointing import can_point, point, pointed, summed, tell
 from tests.tasks.pointer import Blind, Pointer
 
 SETTINGS = CaptioningSettings(scenes=12)
@@ -19,11 +20,17 @@ def told() -> Captioned:
     return read_captioned(SETTINGS, "train")
 
 
+def play(player: Pointer, told: Captioned) -> dict[str, Any]:
+    said = tell(player, told, HOW, look=True)
+    own = (one for number, caption in said for one in pointed(player, told, number, caption))
+    return point(player, told, own)
+
+
 def test_who_looks_at_what_is_named_always_hits(told: Captioned) -> None:
     player = Pointer(told, SETTINGS, lambda number: told.captions[number][1])
-    found = point(player, told, HOW)
+    found = play(player, told)
     for game in (found["pointing"], found["pointing_given"]):
-        assert game["hits"] == 1
+        assert game["hits"] == game["hits_near"] == 1
         assert game["mass"] > 0.5
         assert game["chance"] < game["hits_on_pixels"] <= 1  # the middle of a ring is not the ring
     nouns = [mention.kind for cs in told.captions for mention in _objects(cs[1])]
@@ -40,18 +47,19 @@ def _objects(caption: str) -> tuple[shapes.Mention, ...]:
 
 def test_who_looks_away_never_hits(told: Captioned) -> None:
     player = Pointer(told, SETTINGS, lambda number: told.captions[number][0], well=False)
-    found = point(player, told, HOW)
+    found = play(player, told)
     assert found["pointing"]["hits"] == found["pointing_given"]["hits"] == 0
 
 
 def test_what_is_not_there_is_not_counted(told: Captioned) -> None:
     player = Pointer(told, SETTINGS, lambda number: "a wizard beside a thing")
-    found = point(player, told, HOW)["pointing"]
+    found = play(player, told)["pointing"]
     assert found == {"count": 0, "by_word": {}}
     assert summed([]) == found
 
 
 def test_without_looks_or_without_truth_there_is_no_game(told: Captioned) -> None:
-    assert point(Blind(told, SETTINGS, lambda number: "a star"), told, HOW) == {}
-    bare = replace(told, scenes=[])
-    assert point(Pointer(told, SETTINGS, lambda number: "a star"), bare, HOW) == {}
+    player = Pointer(told, SETTINGS, lambda number: "a star")
+    assert can_point(player, told)
+    assert not can_point(Blind(told, SETTINGS, lambda number: "a star"), told)
+    assert not can_point(player, replace(told, scenes=[]))

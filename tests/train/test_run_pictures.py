@@ -53,6 +53,16 @@ def test_shapes_are_not_mirrored_for_their_captions_say_left_and_right(tmp_path:
             train(RECIPES[name], tmp_path / name, ignore)
 
 
+def test_covering_is_refused_where_looks_are_not_shown_before_anything_is_drawn(
+    tmp_path: Path,
+) -> None:
+    told: list[object] = []
+    asked = replace(RECIPES["cnn-transformer"], task=CaptioningSettings(cover=1.0))
+    with pytest.raises(ConfigError, match=r"^cover=1\.0 needs a model that shows.*leave it at 0$"):
+        train(asked, tmp_path / "run", told.append)
+    assert told == []
+
+
 def test_a_frozen_encoder_is_kept_as_it_was_published(published: Path, tmp_path: Path) -> None:
     _, notes = train_noting(recipe(published), tmp_path / "run")
     kept = load_file(tmp_path / "run" / "model.safetensors")

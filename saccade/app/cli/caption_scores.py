@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 Row = tuple[str, ...]
-POINTING: Row = ("", "words", "in the box", "on pixels", "mass in box", "by chance")
+POINTING: Row = ("", "words", "in the box", "near it", "on pixels", "mass in box", "by chance")
 
 
 def print_caption_scores(found: dict[str, Any]) -> None:
@@ -69,7 +69,7 @@ def _pointing(found: dict[str, Any]) -> Iterator[Row]:
 
 
 def _game(game: dict[str, Any]) -> Row:
-    shares = (game.get(name) for name in ("hits", "hits_on_pixels", "mass", "chance"))
+    shares = (game.get(name) for name in ("hits", "hits_near", "hits_on_pixels", "mass", "chance"))
     return f"{game['count']:,}", *map(_share, shares)
 
 

@@ -59,6 +59,8 @@ def look_command(
     how = _with_zoom(settings, zoom)
     other = None if compare is None else load(compare, device=device)
     if isinstance(model, CaptioningModel):
+        if zoom:
+            raise ConfigError("--zoom is for texts: the page of a captioner has every head in full")
         if other is not None and not isinstance(other, CaptioningModel):
             raise ConfigError(f"{model.name} and {other.name} do different work")
         shown = pictures_to_look_at(model, text, split, rows)

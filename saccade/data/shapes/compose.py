@@ -30,7 +30,7 @@ from saccade.errors import ConfigError
 
 _TILTS = (-16, -8, 0, 8, 16)
 _UPRIGHT = frozenset(("circle", "ring"))  # turning them would change nothing
-_RADII = {"main": (0.175, 0.205), "big": (0.125, 0.145), "small": (0.075, 0.09)}
+_RADII = {"main": (0.175, 0.205), "big": (0.125, 0.145), "small": (0.085, 0.1)}
 _EDGE = 0.02
 _MOST_COVERED = 0.28  # of an outline; what is seen stays above 60 % when cut into pixels
 _APART = 0.06  # between centres where captions go from left to right

@@ -4,11 +4,13 @@
     behind a white square there is a small black moon
     there is a red circle, a blue star and a green heart
 
-Names never vary (no synonyms), so `parse` recovers exactly what was said. Up to three objects
-are all named; of more, three are, unless the scene asks for all.
+Names never vary (no synonyms), so `parse` recovers exactly what was said. Objects are named from
+left to right: all up to three, of more the first three, unless the scene asks for all. Only a
+relation may turn its two around.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from saccade.data.shapes.claims import Claim, Content, Mention, mention
 from saccade.data.shapes.draw import Draw
@@ -70,7 +72,7 @@ def written(said: Content, form: int) -> str:
 
 def _of_all(scene: Scene, draw: Draw) -> Iterator[str]:
     """Every object by colour and kind, from left to right."""
-    things = sorted(scene.objects, key=lambda thing: thing.box.cx)
+    things = [scene.objects[index] for index in _from_left(scene)]
     forms = [(form, sized) for form in range(len(OPENINGS)) for sized in (False, True)]
     for form, sized in draw.shuffled(forms):
         yield written(Content(tuple(mention(thing, sized=sized) for thing in things)), form)
@@ -84,22 +86,26 @@ def _of_some(scene: Scene, draw: Draw) -> Iterator[str]:
         for form, sized in draw.shuffled(forms):
             yield written(Content((mention(scene.objects[0], sized=sized),)), form)
         return
+    order = _from_left(scene)[:_NAMED]
     while True:
-        order = draw.shuffled(range(count))[:_NAMED]
+        told, claims, sized = order, (), draw.chance(0.4)
         if draw.chance(0.8):
-            order = _related(scene, order)
-        claims = _claims(scene, order, chained=draw.chance(0.6))
-        named = tuple(mention(scene.objects[index], sized=draw.chance(0.4)) for index in order)
+            told = _related(scene, order, turned=draw.chance(0.5))
+            claims = _claims(scene, told, chained=draw.chance(0.6))
+        named = tuple(mention(scene.objects[index], sized=sized) for index in told)
         yield written(Content(named, claims), draw.below(60))
 
 
-def _related(scene: Scene, order: list[int]) -> list[int]:
-    """The same objects, led by two that stand in a clear relation, if there are such two."""
-    for first in order:
-        for second in order:
-            if first != second and relation(scene, first, second):
-                rest = [index for index in order if index not in (first, second)]
-                return [first, second, *rest]
+def _from_left(scene: Scene) -> list[int]:
+    return sorted(range(len(scene.objects)), key=lambda index: scene.objects[index].box.cx)
+
+
+def _related(scene: Scene, order: list[int], *, turned: bool) -> list[int]:
+    """The same objects, led by the first two that stand in a clear relation, if there are any."""
+    for first, second in combinations(order, 2):
+        if relation(scene, first, second):
+            rest = [index for index in order if index not in (first, second)]
+            return [second, first, *rest] if turned else [first, second, *rest]
     return order
 
 

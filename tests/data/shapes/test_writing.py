@@ -89,6 +89,24 @@ def test_captions_of_many_objects_name_them_all_from_left_to_right() -> None:
             ]
 
 
+def test_captions_go_from_left_to_right_but_for_the_two_of_a_relation() -> None:
+    turned = 0
+    for found in sample("train"):
+        things = sorted(found.objects, key=lambda thing: thing.box.cx)[:3]
+        order = [(thing.colour, thing.kind) for thing in things]
+        for caption in captions(found):
+            named, said = [pair[1:] for pair in THING.findall(caption)], parse(caption)
+            assert said is not None
+            if said.relations and not caption.startswith(RELATIONS):
+                first, second, *rest = map(order.index, named)
+                turned += first > second
+                assert rest == sorted(rest)
+                assert {first, second, *rest} == set(range(len(order)))
+            elif not said.relations:
+                assert named == order
+    assert turned
+
+
 def test_captions_mostly_state_a_relation_where_there_is_a_clear_one() -> None:
     kinds, stated = set[str](), list[bool]()
     for found in sample("train"):
@@ -100,7 +118,7 @@ def test_captions_mostly_state_a_relation_where_there_is_a_clear_one() -> None:
             assert not any(claims)
         kinds |= {word for some in claims for word in some}
     assert kinds == set(RELATIONS)
-    assert np.mean(stated) > 0.85
+    assert np.mean(stated) > 0.75
 
 
 def neighbours(caption: str) -> list[str]:

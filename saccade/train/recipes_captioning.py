@@ -20,7 +20,7 @@ _SHAPES = TrainSettings(
     validate_every=1000,
 )
 # Another caption in each epoch: a picture more teaches more than a caption more.
-_SCENES = CaptioningSettings(captions=1)
+_SCENES = CaptioningSettings(captions=1, scenes=60_000)
 # Reading the last word before looking halves the updates needed; see docs/captioning.md.
 _LOOKS_AT_SHAPES = ShowAttendTellConfig(
     encoder="resnet-mini", dropout=0.1, reads_first=True, places=True
@@ -93,16 +93,16 @@ RECIPES: dict[str, Recipe] = {
         system="S14",
         lecture="Image captioning with only Transformers",
         model=CaptionTransformerConfig(
-            encoder="vit-micro",
-            width=192,
+            encoder="vit-nano",
+            width=96,
             depth=2,
             encoder_depth=0,
             heads=4,
-            hidden=512,
+            hidden=256,
             dropout=0.0,
         ),
         task=_SCENES,
-        train=replace(_SHAPES, steps=3000, learning_rate=1e-3),
+        train=replace(_SHAPES, steps=6000, learning_rate=1e-3),
     ),
     "equalizer": Recipe(
         about="right for the right reasons: against a biased world, with the Equalizer's losses",

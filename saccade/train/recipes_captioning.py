@@ -78,7 +78,7 @@ RECIPES: dict[str, Recipe] = {
         model=CaptionTransformerConfig(
             encoder="resnet-mini",
             stage=3,
-            width=192,
+            width=128,
             depth=3,
             encoder_depth=1,
             heads=4,
@@ -86,7 +86,7 @@ RECIPES: dict[str, Recipe] = {
             dropout=0.0,
         ),
         task=_SCENES,
-        train=replace(_SHAPES, steps=3800, learning_rate=1e-3),
+        train=replace(_SHAPES, steps=3400, learning_rate=1e-3),
     ),
     "vit-captioner": Recipe(
         about="patches to words, Transformers only",
@@ -102,7 +102,7 @@ RECIPES: dict[str, Recipe] = {
             dropout=0.0,
         ),
         task=_SCENES,
-        train=replace(_SHAPES, steps=6000, learning_rate=1e-3),
+        train=replace(_SHAPES, learning_rate=1e-3),
     ),
     "equalizer": Recipe(
         about="right for the right reasons: against a biased world, with the Equalizer's losses",

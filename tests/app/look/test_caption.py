@@ -150,7 +150,7 @@ def test_a_page_keeps_to_its_budget_and_says_what_it_left_out(side: int, kept: s
     model = captioner("vit")
     settings = CaptioningSettings(image=side, longest=4)
     tool = Describer(model.tool.model, model.tool.vocabulary, settings)
-    budget = 100_000
+    budget = 140_000
     document = caption_document(
         [model._replace(tool=tool)], shown(), LookSettings(beam=1, budget=budget)
     )

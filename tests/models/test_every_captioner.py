@@ -162,8 +162,8 @@ def test_overfits_a_batch(config: CaptionerConfig) -> None:
     torch.manual_seed(0)
     model = replace(config, width=32).build().train()
     labels = torch.cat([torch.tensor([*caption[1:], 2]) for caption in CAPTIONS])
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(150):
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.004)
+    for _ in range(300):
         found = model(PICTURES, rows(CAPTIONS), OF)
         loss = F.cross_entropy(model.output(found.known), labels)
         if loss < 0.6:  # two captions of each picture begin alike: it cannot be zero

@@ -4,24 +4,30 @@ Zhang et al. 2016, arXiv:1608.00507. They let a point lie 15 pixels beside the t
 some 500; here that is told apart from a point inside.
 """
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from saccade.data.images.lattice import Lattice, nearest
 
-def peaks(maps: Float[Tensor, "n h w"], size: tuple[int, int]) -> Int[Tensor, "n 2"]:
+
+def peaks(
+    maps: Float[Tensor, "n h w"], size: tuple[int, int], lattice: Lattice | None = None
+) -> Int[Tensor, "n 2"]:
     """The row and column of the pixel where a map, drawn over the picture, is highest.
 
-    Straight lines between the centres of cells are highest at one of these: it is the centre of the
+    Straight lines between the middles of cells are highest at one of these: it is the middle of the
     highest cell. (Looking for the highest pixel instead would find the corner of the picture for a
-    cell in the corner, as the map is flat from its centre outwards.)
+    cell in the corner, as the map is flat from its middle outwards.) Without a `lattice` the cells
+    tile the picture.
     """
-    h, w = maps.shape[1:]
-    highest = maps.flatten(1).argmax(dim=1)
-    cells = torch.stack([highest // w, highest % w], dim=1)
-    cell, whole = torch.tensor([h, w]), torch.tensor(size)
-    return (2 * cells.cpu() + 1) * whole // (2 * cell)
+    lattice = lattice or Lattice(*maps.shape[1:])
+    highest = maps.flatten(1).argmax(dim=1).tolist()
+    middles = np.array([lattice.middle(cell) for cell in highest]).reshape(-1, 2)
+    pixels = np.floor(middles * size + 1e-9).astype(int)  # thirds and the like are not exact
+    return torch.from_numpy(np.minimum(pixels, np.array(size) - 1))
 
 
 MARGIN = 15 / 500  # of the longer side of a picture
@@ -34,23 +40,36 @@ def widened(inside: Bool[Tensor, "n H W"]) -> Bool[Tensor, "n H W"]:
     return wide[:, 0] > 0
 
 
-def points_at(maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"]) -> Bool[Tensor, " n"]:
+def points_at(
+    maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"], lattice: Lattice | None = None
+) -> Bool[Tensor, " n"]:
     """Whether the highest point of each map lies inside."""
     height, width = inside.shape[1:]
-    rows, columns = peaks(maps, (height, width)).to(inside.device).unbind(dim=1)
+    rows, columns = peaks(maps, (height, width), lattice).to(inside.device).unbind(dim=1)
     return inside[torch.arange(len(inside), device=inside.device), rows, columns]
 
 
-def mass_inside(maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"]) -> Float[Tensor, " n"]:
-    """The share of each map that lies inside, cells spread evenly over their pixels.
+def mass_inside(
+    maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"], lattice: Lattice | None = None
+) -> Float[Tensor, " n"]:
+    """The share of each map that lies inside, cells spread evenly over the pixels nearest to them.
 
     Σ_inside aᵢ / Σ aᵢ        0 for a map of nothing
     """
-    h, w = maps.shape[1:]
-    # A cell's pixels need not be a whole number: the share of a cell inside is averaged instead.
-    shares = F.adaptive_avg_pool2d(inside.to(maps)[:, None], (h, w))[:, 0]
+    lattice = lattice or Lattice(*maps.shape[1:])
+    down = _shares(lattice.down, inside.shape[1]).to(maps)
+    across = _shares(lattice.across, inside.shape[2]).to(maps)
+    shares = down @ inside.to(maps) @ across.T  # of each cell that is inside
     total = maps.flatten(1).sum(dim=1)
     return (maps * shares).flatten(1).sum(dim=1) / total.clamp(min=torch.finfo(maps.dtype).tiny)
+
+
+def _shares(middles: Float[np.ndarray, " cells"], pixels: int) -> Float[Tensor, "cells pixels"]:
+    """Which pixels are a cell's, in shares of all of them; the one beneath it where it has none."""
+    mine = np.arange(len(middles))[:, None] == nearest(middles, pixels)
+    under = np.minimum((middles * pixels).astype(int), pixels - 1)
+    mine[np.arange(len(middles)), under] |= ~mine.any(axis=1)
+    return torch.from_numpy(mine / mine.sum(axis=1, keepdims=True))
 
 
 def inside_boxes(

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from saccade.attention.axes import TARGET
+from saccade.attention.axes import TARGET, Axis
 from saccade.attention.kernels.linear import Linear
 from saccade.attention.segments import Segments
 from saccade.blocks.decoder import DecoderLayer
@@ -26,7 +26,7 @@ from saccade.blocks.residual import ResidualKind
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.captioner import Captioner, CaptionerConfig, Eye, Told, picture_axis
+from saccade.models.captioner import PICTURE, Captioner, CaptionerConfig, Eye, Told
 from saccade.models.vit import Vit
 from saccade.models.word_decoder import TransformerState, WordDecoder
 
@@ -82,12 +82,11 @@ class CaptionTransformer(Captioner):
         self.embedding = nn.Embedding(config.vocabulary, width)
         self.positions = Added(FixedPositions(sinusoids, width))
         self.dropout = Dropout(config.dropout)
-        grid = picture_axis((0, 0))
         self.encoder = nn.ModuleList(
-            EncoderLayer(**sizes, axis=grid) for _ in range(config.encoder_depth)
+            EncoderLayer(**sizes, axis=PICTURE) for _ in range(config.encoder_depth)
         )
         self.decoder = nn.ModuleList(
-            DecoderLayer(**sizes, source=grid) for _ in range(config.depth)
+            DecoderLayer(**sizes, source=PICTURE) for _ in range(config.depth)
         )
         # Pre-norm never normalises the sum of its residuals, so a stack ends with a norm.
         last = nn.LayerNorm if config.residual == "pre" else nn.Identity
@@ -123,11 +122,11 @@ class CaptionTransformer(Captioner):
 
     def see(self, pictures: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B cells D"]:
         """The memory that words are told from."""
-        cells, shape = self.eye(pictures)
-        self._say_what_is_seen(shape)
+        cells, grid = self.eye(pictures)
+        self._say_what_is_seen(grid)
         x = self.project(cells)
         if self.places is not None:
-            x = self.dropout(x + self.places(shape))
+            x = self.dropout(x + self.places((grid.height, grid.width)))
         for layer in self.encoder:
             x = layer(x)
         return self.encoder_norm(x)
@@ -140,10 +139,9 @@ class CaptionTransformer(Captioner):
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
         return self.words.step(tokens, state)
 
-    def _say_what_is_seen(self, shape: tuple[int, int]) -> None:
+    def _say_what_is_seen(self, grid: Axis) -> None:
         """Who watches is told the picture's grid."""
-        grid, layers = picture_axis(shape), [*self.encoder, *self.decoder]
-        for layer in layers:
+        for layer in [*self.encoder, *self.decoder]:
             reads = isinstance(layer, EncoderLayer)
             site: Any = layer.self_attention if reads else layer.cross_attention
             if site.watcher is not None:

@@ -74,11 +74,15 @@ class Eye(nn.Module):
 
     def forward(
         self, pictures: UInt8[Tensor, "B 3 H W"]
-    ) -> tuple[Float[Tensor, "B cells C"], tuple[int, int]]:
-        """The vectors of all cells, and how many lie along each side."""
+    ) -> tuple[Float[Tensor, "B cells C"], Axis]:
+        """The vectors of all cells, and where they lie."""
         pixels = (pictures - self.mean) / self.deviation
         grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
-        return grid.flatten(2).mT, (grid.shape[2], grid.shape[3])
+        return grid.flatten(2).mT, self._axis(grid.shape[2], grid.shape[3], pixels.shape[2])
+
+    def _axis(self, height: int, width: int, pixels: int) -> Axis:
+        first, apart = (height * share / pixels for share in self.encoder.cells(self.stage))
+        return Axis("source", "grid", height, width, first=first, apart=apart)
 
 
 class Glances(NamedTuple):
@@ -133,6 +137,4 @@ class Captioner(nn.Module, ABC):
         return load_pretrained(self.eye.encoder, Path(self.config.weights))
 
 
-def picture_axis(shape: tuple[int, int], *, special: int = 0) -> Axis:
-    """The cells of a picture, as an attention map has them along a side."""
-    return Axis("source", "grid", *shape, special=special)
+PICTURE = Axis("source", "grid")  # before any was seen

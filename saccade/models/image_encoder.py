@@ -28,6 +28,14 @@ class ImageEncoderConfig(ABC):
         """Fresh weights, from torch's global random state."""
 
 
+def halved(times: int) -> tuple[float, float]:
+    """The cells of a grid that strides of two have thinned out so many times.
+
+    Each stride begins at the first pixel, whose middle is half a pixel in.
+    """
+    return 0.5, 2.0**times
+
+
 class ImageEncoder(nn.Module, ABC):
     """Picture → stage 1 → … → last stage → one vector → class scores.
 
@@ -52,6 +60,13 @@ class ImageEncoder(nn.Module, ABC):
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
         """A vector for each cell of a grid that lies over the picture, after a stage."""
+
+    @abstractmethod
+    def cells(self, stage: int | None = None) -> tuple[float, float]:
+        """In pixels: where the middle of the first cell of a stage lies, and how far the next is.
+
+        What a cell sees, it sees around its middle.
+        """
 
     @abstractmethod
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from saccade.blocks.dropout import Dropout
 from saccade.config import check_fraction
 from saccade.errors import ConfigError
-from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
+from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig, halved
 
 
 class Group(NamedTuple):
@@ -142,6 +142,9 @@ class MobileNet(ImageEncoder):
         The first four have 16, 24, 32 and 96 channels, times the multiplier; the last has 1280.
         """
         return self.features[: ENDS[self.checked(stage) - 1]](image)
+
+    def cells(self, stage: int | None = None) -> tuple[float, float]:
+        return halved(min(self.checked(stage), 4 if self.config.dilated else 5))
 
     def drop_after(self, stage: int) -> None:
         del self.features[ENDS[self.checked(stage) - 1] :]

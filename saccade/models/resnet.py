@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.config import check_positive
-from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
+from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig, halved
 
 Depth = Literal[10, 18, 34, 50, 101]
 
@@ -154,6 +154,9 @@ class ResNet(ImageEncoder):
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4)[: stage - 1]:
             x = layer(x)
         return x
+
+    def cells(self, stage: int | None = None) -> tuple[float, float]:
+        return halved(min(self.checked(stage), 4 if self.config.dilated else 5))
 
     def drop_after(self, stage: int) -> None:
         for name in ("layer1", "layer2", "layer3", "layer4")[self.checked(stage) - 1 :]:

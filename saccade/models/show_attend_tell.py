@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from saccade.attention.axes import TARGET
+from saccade.attention.axes import TARGET, Axis
 from saccade.attention.scores import Additive
 from saccade.attention.site import Site
 from saccade.blocks.affine import Affine
@@ -28,7 +28,7 @@ from saccade.blocks.rnn import Rnn
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.captioner import Captioner, CaptionerConfig, Eye, Glances, Told, picture_axis
+from saccade.models.captioner import Captioner, CaptionerConfig, Eye, Glances, Told
 from saccade.models.stepwise import packed
 
 GlanceKind = Literal["soft", "hard"]
@@ -198,7 +198,7 @@ class ShowAttendTellState:
     seen: Looked
     hidden: Float[Tensor, "R H"]
     cell: Float[Tensor, "R H"]
-    grid: tuple[int, int]
+    grid: Axis
     lean: Lean | None = None
 
     def select(self, rows: Int[Tensor, " B2"]) -> "ShowAttendTellState":
@@ -258,7 +258,7 @@ class ShowAttendTell(Captioner):
         """
         cells, grid = self.eye(pictures)
         if self.places is not None:
-            cells = cells + self.places(grid)
+            cells = cells + self.places((grid.height, grid.width))
         mean = self.dropout(self.first(cells.mean(dim=1)).relu())
         hidden, cell = (
             layer(mean).tanh().to(layer.weight.dtype)  # rounded no further, under autocast too
@@ -341,10 +341,10 @@ class ShowAttendTell(Captioner):
         deep = self.of_hidden(self.dropout(states)) + words + self.of_context(read)
         return self.dropout(deep.tanh())
 
-    def _show(self, used: Float[Tensor, "R T cells"], grid: tuple[int, int]) -> None:
+    def _show(self, used: Float[Tensor, "R T cells"], grid: Axis) -> None:
         site = self._site
         if site.watcher is not None:
-            site.columns = picture_axis(grid)
+            site.columns = grid
             site.watcher(used[:, None])
 
     @torch.no_grad()

@@ -1,7 +1,9 @@
 """Vision Transformer: cut the picture into patches and read patches as words.
 
 Dosovitskiy et al. 2021, arXiv:2010.11929. Departs from the paper in having no layer between the
-class token and the class scores, as its authors do when they fine-tune.
+class token and the class scores, as its authors do when they fine-tune, and in what it starts from:
+a patch first looks at what is like it and beside it, as in trained ones (Trockman and Kolter 2023,
+arXiv:2305.09828), where the paper leaves it to find out which patches are neighbours.
 """
 
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer, carried, through
 from saccade.blocks.patches import Patches, placed, resized
+from saccade.blocks.positions import sinusoids_2d
 from saccade.blocks.residual import added_norm
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
@@ -70,7 +73,7 @@ class Vit(ImageEncoder):
         self.config = config
         self.patches = Patches(config.width, side=config.patch)
         self.class_token = nn.Parameter(0.02 * torch.randn(config.width))
-        self.positions = nn.Parameter(0.02 * torch.randn(1 + config.side**2, config.width))
+        self.positions = nn.Parameter(torch.zeros(1 + config.side**2, config.width))
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(
             EncoderLayer(
@@ -90,7 +93,10 @@ class Vit(ImageEncoder):
         self._initialise()
 
     def _initialise(self) -> None:
-        """Xavier's, as the authors have it, between vectors; pixels keep their variance."""
+        """Xavier's, as the authors have it, between vectors; pixels keep their variance.
+
+        Positions start as sines, and keys as queries: what is alike attends to each other.
+        """
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
@@ -98,6 +104,14 @@ class Vit(ImageEncoder):
                 nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
             elif parameter.dim() == 2 and name != "positions":
                 nn.init.xavier_uniform_(parameter)
+        config = self.config
+        with torch.no_grad():
+            sines = sinusoids_2d(config.side, config.side, config.width)
+            self.positions[1:] = sines.flatten(0, 1)
+            for layer in self.encoder:
+                assert isinstance(layer, EncoderLayer)
+                attention = layer.self_attention
+                attention.to_k.weight.copy_(attention.to_q.weight)
 
     steady = True  # the same kernels for all pictures of a size: an update can be recorded
 
@@ -138,6 +152,10 @@ class Vit(ImageEncoder):
         """What is known at each patch: h = H / patch, C the model's width at every stage."""
         patches = self.tokens(image, stage)[:, 1:]
         return patches.mT.unflatten(2, self.patches.shape(image))
+
+    def cells(self, stage: int | None = None) -> tuple[float, float]:
+        side = float(self.config.patch)
+        return side / 2, side
 
     def drop_after(self, stage: int) -> None:
         if self.checked(stage) < self.stages:

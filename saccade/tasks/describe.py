@@ -19,6 +19,7 @@ from saccade.data.batches import pad
 from saccade.data.images.decode import ImageError, upright
 from saccade.data.images.decode import decode as decode_image
 from saccade.data.images.fit import fitted
+from saccade.data.images.lattice import Lattice
 from saccade.data.images.members import Member
 from saccade.data.vocabulary import PAD, START, Vocabulary
 from saccade.data.words import word_spans
@@ -113,7 +114,7 @@ class Describer:
 
     def reread(
         self, pictures: UInt8[Tensor, "B 3 H W"], captions: list[str]
-    ) -> Iterator[tuple[int, Float[Tensor, "words h w"]]]:
+    ) -> Iterator[tuple[int, Float[Tensor, "words h w"], Lattice]]:
         """Where attention falls for each word of given captions, one to a picture."""
         said = self.vocabulary.encode_all(captions)
         for rows in torch.arange(len(captions)).split(self.batch):
@@ -121,7 +122,9 @@ class Describer:
             seen = _mean([weights.cpu() for weights in trace.weights().values()])
             for i, row in enumerate(rows.tolist()):
                 pieces = self.vocabulary.spans(captions[row])
-                yield row, _on_picture(seen[i], _cells(trace), captions[row], pieces)
+                cells = _cells(trace)
+                maps = _on_picture(seen[i], cells, captions[row], pieces)
+                yield row, maps, cells.lattice
 
     def looked(self, picture: UInt8[Tensor, "3 H W"], one: Described) -> Described:
         """The same caption with its attention, also if nobody watched it being made."""

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from saccade.data.images.lattice import Lattice
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.outcomes import read_groups
@@ -58,17 +59,18 @@ def pointed(
     describer: Describer, told: Captioned, number: int, said: Described
 ) -> Iterator[Pointed]:
     """The game at every word of a caption that the model made."""
-    maps = describer.words_looked_at(said)
-    yield from at_words(words(said.text), maps, meaning(told, number, describer.settings))
+    assert said.cells is not None
+    maps, meant = describer.words_looked_at(said), meaning(told, number, describer.settings)
+    yield from at_words(words(said.text), maps, said.cells.lattice, meant)
 
 
 def pointed_given(describer: Describer, told: Captioned, captions: list[str]) -> Iterator[Pointed]:
     """The game at every word of given captions, one to a picture, while the model reads them."""
     for rows in torch.arange(len(told)).split(AT_ONCE):
         some = [captions[row] for row in rows.tolist()]
-        for row, maps in describer.reread(told.pictures[rows], some):
+        for row, maps, lattice in describer.reread(told.pictures[rows], some):
             meant = meaning(told, int(rows[row]), describer.settings)
-            yield from at_words(words(some[row]), maps, meant)
+            yield from at_words(words(some[row]), maps, lattice, meant)
 
 
 def meaning(told: Captioned, number: int, settings: CaptioningSettings) -> Meaning:
@@ -80,7 +82,7 @@ def meaning(told: Captioned, number: int, settings: CaptioningSettings) -> Meani
 
 
 def at_words(
-    said: Sequence[str], maps: Float[Tensor, "words h w"], meant: Meaning
+    said: Sequence[str], maps: Float[Tensor, "words h w"], lattice: Lattice, meant: Meaning
 ) -> Iterator[Pointed]:
     """The game at every word of a caption that means something."""
     for place in range(len(said)):
@@ -90,10 +92,10 @@ def at_words(
         one, box, pixels = maps[place][None], region.box[None], region.pixels[None]
         yield Pointed(
             region.word,
-            bool(points_at(one, box)),
-            bool(points_at(one, widened(box))),
-            bool(points_at(one, pixels)),
-            float(mass_inside(one, box)),
+            bool(points_at(one, box, lattice)),
+            bool(points_at(one, widened(box), lattice)),
+            bool(points_at(one, pixels, lattice)),
+            float(mass_inside(one, box, lattice)),
             float(box.float().mean()),
         )
 

@@ -23,6 +23,7 @@ from saccade.train.average import Average
 from saccade.train.captured import Captured
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
+from saccade.train.optimizer import make_optimizer, set_rate
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
 
@@ -93,7 +94,7 @@ class Trainer:
         dtype = torch.float64 if settings.precision == "float64" else torch.float32
         self.model = model.to(world.device, dtype)
         self.average = Average(self.model, settings.ema) if settings.ema else None
-        self.optimizer = _optimizer(self.model, settings, world.device)
+        self.optimizer = make_optimizer(self.model, settings, world.device)
         self.objective: nn.Module = Objective(self.model, task)
         if world.size > 1:
             self.objective = DistributedDataParallel(self.objective)
@@ -317,33 +318,3 @@ class Clock:
 def seed_update(seed: int, step: int, rank: int) -> None:
     """Make all that is random in an update a function of the seed and the update's number."""
     torch.manual_seed((seed * 1_000_003 + step) * 4096 + rank)
-
-
-def _optimizer(
-    model: nn.Module, settings: TrainSettings, device: torch.device
-) -> torch.optim.AdamW:
-    """AdamW; matrices decay, everything else (and embeddings, by name) does not."""
-    alike: dict[tuple[bool, float], list[nn.Parameter]] = {(True, 1.0): [], (False, 1.0): []}
-    for name, parameter in model.named_parameters():
-        shrinks = parameter.dim() > 1 and "embedding" not in name and "positions" not in name
-        share = settings.encoder_rate if name.startswith("eye.encoder.") else 1.0
-        alike.setdefault((shrinks, share), []).append(parameter)
-    groups: list[dict[str, Any]] = [
-        {"params": parameters, "share": share, "weight_decay": settings.weight_decay * shrinks}
-        for (shrinks, share), parameters in alike.items()
-    ]
-    betas, fused = (0.9, settings.beta2), device.type in ("cpu", "cuda")
-    if device.type != "cuda":
-        return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=betas, fused=fused)
-    for group in groups:  # a captured step reads its own there
-        group["lr"] = torch.tensor(settings.learning_rate, device=device)
-    return torch.optim.AdamW(groups, betas=betas, fused=True, capturable=True)
-
-
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """The learning rate of the next update."""
-    for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate * group.get("share", 1.0))
-        else:
-            group["lr"] = rate * group.get("share", 1.0)

@@ -11,13 +11,14 @@ from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 
 _SHAPES = TrainSettings(
-    steps=4600,
+    steps=3200,
     batch_tokens=1024,
+    optimizer="muon",
     learning_rate=2e-3,
     schedule="cosine",
     warmup=200,
     ema=0.99,
-    validate_every=1000,
+    validate_every=800,
 )
 # Another caption in each epoch: a picture more teaches more than a caption more.
 _SCENES = CaptioningSettings(captions=1, scenes=60_000)
@@ -86,7 +87,7 @@ RECIPES: dict[str, Recipe] = {
             dropout=0.0,
         ),
         task=_SCENES,
-        train=replace(_SHAPES, steps=3400, learning_rate=1e-3),
+        train=_SHAPES,
     ),
     "vit-captioner": Recipe(
         about="patches to words, Transformers only",
@@ -102,7 +103,7 @@ RECIPES: dict[str, Recipe] = {
             dropout=0.0,
         ),
         task=_SCENES,
-        train=replace(_SHAPES, learning_rate=1e-3),
+        train=_SHAPES,
     ),
     "equalizer": Recipe(
         about="right for the right reasons: against a biased world, with the Equalizer's losses",
@@ -115,7 +116,14 @@ RECIPES: dict[str, Recipe] = {
             captions=2,
             equalizer=EqualizerSettings(confusion=10.0, confident=1.0, masked=1.0),
         ),
-        train=replace(_SHAPES, steps=1500, learning_rate=1e-3, warmup=50, validate_every=250),
+        train=replace(
+            _SHAPES,
+            steps=1500,
+            optimizer="adamw",
+            learning_rate=1e-3,
+            warmup=50,
+            validate_every=250,
+        ),
     ),
     "show-and-tell-photos": Recipe(
         about="Show and Tell for some thousand photographs, the picture shown once",

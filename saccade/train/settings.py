@@ -19,6 +19,8 @@ class TrainSettings:
         batches: of sentences of similar length, or all of one shape with every length mixed: that
             one is compiled and captured once, so a GPU need not wait for Python.
         accumulate: micro-batches to one update.
+        optimizer: AdamW, or Muon for the matrices inside: an update costs a little more, and on
+            shapes half of them do.
         learning_rate: its highest value.
         encoder_rate: the share of it that the weights of an image encoder get.
         schedule: how it falls after the warm-up.
@@ -45,6 +47,7 @@ class TrainSettings:
     batch_tokens: int = 4096
     batches: Literal["similar", "mixed"] = "similar"
     accumulate: int = 1
+    optimizer: Literal["adamw", "muon"] = "adamw"
     learning_rate: float = 1e-3
     encoder_rate: float = 1.0
     schedule: ScheduleKind = "inverse-sqrt"

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from saccade.app.look.axis import laid
 from saccade.data import shapes
+from saccade.data.images.lattice import Lattice
 from saccade.data.shapes import Scene, ShapesSettings
 from tests.browser.documents import Array, Blobs, Made, axis, site, softmax
 
@@ -65,7 +67,7 @@ def one_look(
     text = shapes.captions(scene)[place]
     pieces = [*(f" {word}" if i else word for i, word in enumerate(text.split())), "<end>"]
     words = [*text.split(), "<end>"]
-    grid = {"height": SIDE, "width": SIDE, "special": 0}
+    grid = laid(Lattice(SIDE, SIDE)) | {"special": 0}
     log_p = [-0.05 * (i % 4) for i in range(len(pieces))]
     axes = {
         "source": axis([], kind="grid", grid=grid),

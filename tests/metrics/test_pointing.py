@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade.data.images.lattice import Lattice
 from saccade.metrics.pointing import inside_boxes, mass_inside, peaks, points_at, widened
 
 side = st.integers(1, 6)
@@ -31,6 +32,19 @@ def test_a_cell_in_the_corner_is_pointed_at_in_its_middle_and_not_in_the_corner(
     maps = torch.zeros(1, 4, 4)
     maps[0, 0, 3] = 1
     assert peaks(maps, (64, 64)).tolist() == [[8, 56]]
+
+
+def test_a_cell_that_looks_around_its_first_pixel_points_there() -> None:
+    maps, cnn = torch.zeros(1, 8, 8), Lattice(8, 8, first=0.5 / 8)
+    maps[0, 2, 5] = 1
+    assert peaks(maps, (64, 64), cnn).tolist() == [[16, 40]]
+    inside = torch.zeros(1, 64, 64, dtype=torch.bool)
+    inside[0, 12:17, 36:41] = True
+    assert points_at(maps, inside, cnn)
+    assert not points_at(maps, inside)
+    # Nearest to it are 8 by 8 pixels from (12, 36) on.
+    assert mass_inside(maps, inside, cnn).item() == pytest.approx(25 / 64)
+    assert mass_inside(maps, inside).item() == pytest.approx(1 / 64)
 
 
 @given(h=side, w=side, seed=st.integers(0, 99))

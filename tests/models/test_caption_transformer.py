@@ -187,7 +187,7 @@ def test_a_frozen_eye_stays_as_it_is_while_the_rest_learns() -> None:
     assert all(value.equal(before[name]) for name, value in model.eye.state_dict().items())
 
 
-GRID, TARGET = Axis("source", "grid", 4, 6), Axis("target")
+GRID, TARGET = Axis("source", "grid", 4, 6, first=1 / 8), Axis("target")
 
 
 def test_whoever_watches_is_told_the_grid_and_changes_nothing() -> None:

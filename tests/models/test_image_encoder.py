@@ -49,6 +49,32 @@ def test_every_stage_says_how_wide_it_is(name: str) -> None:
     assert torch.equal(model.grid(IMAGE), model.grid(IMAGE, model.stages))
 
 
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("name", STRIDED)
+def test_a_cell_sees_as_far_to_the_left_of_its_middle_as_to_the_right(
+    name: str, stage: int
+) -> None:
+    model = build(name).eval().double()
+    for parameter in model.parameters():
+        parameter.data.abs_()  # then more light anywhere within sight is more light in the cell
+    wide = 256
+    dark = torch.full((1, 3, 32, wide), 1e-9, dtype=torch.float64)
+    lit = dark + 1e-9 * torch.eye(wide, dtype=torch.float64)[:, None, None, :]  # a column each
+    first, apart = model.cells(stage)
+    cell = wide // int(apart) // 2
+    before, after = (model.grid(x, stage)[:, 0, 0, cell] for x in (dark, lit))
+    (seen,) = (after > before * (1 + 1e-9)).nonzero(as_tuple=True)
+    assert 0 < seen[0] < seen[-1] < wide - 1, "what it sees is cut off"
+    assert (seen[0] + seen[-1] + 1) / 2 == first + apart * cell
+
+
+def test_a_patch_is_seen_from_its_middle() -> None:
+    model = build("vit")
+    assert model.cells() == model.cells(1) == (4, 8)
+    assert build("resnet-18").cells() == build("mobilenet").cells(5) == (0.5, 32)
+    assert build("resnet-18", dilated=True).cells() == (0.5, 16)
+
+
 @pytest.mark.parametrize("name", STRIDED)
 @pytest.mark.parametrize("shape", [(32, 32), (64, 40), (33, 47), (1, 31)])
 def test_each_stage_halves_the_picture_and_rounds_up(name: str, shape: tuple[int, int]) -> None:

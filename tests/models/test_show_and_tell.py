@@ -9,10 +9,10 @@ EXACT = {"atol": 1e-12, "rtol": 0}
 
 def test_is_torchs_lstm_that_reads_the_mean_of_all_cells_first() -> None:
     model = build(TOLD)
-    cells, (height, width) = model.eye(PICTURES)
+    cells, grid = model.eye(PICTURES)
     rnn = model.rnn.layers[0]
     for caption, of, known in zip(CAPTIONS, OF, each(CAPTIONS, told(model).known)):
-        mean = sum(cells[of]) / (height * width)
+        mean = sum(cells[of]) / (grid.height * grid.width)
         words = [model.embedding.weight[word] for word in caption]
         expected, _ = rnn(torch.stack([model.picture.weight @ mean, *words])[None])
         torch.testing.assert_close(known, expected[0, 1:], **EXACT)

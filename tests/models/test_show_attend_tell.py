@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from saccade.attention.axes import TARGET
+from saccade.attention.axes import TARGET, Axis
 from saccade.attention.looking import looking
 from saccade.data.vocabulary import START
 from saccade.decode.beam import Beam, search
 from saccade.errors import ConfigError
-from saccade.models.captioner import Told, picture_axis
+from saccade.models.captioner import Told
 from saccade.models.show_attend_tell import Baseline, ByTime, ShowAttendTellConfig
 
 from .gallery import CAPTIONS, HARD, OF, PICTURES, SOFT, build, each, rows, told
@@ -89,7 +89,7 @@ def test_a_watcher_is_shown_where_it_looked(config: ShowAttendTellConfig) -> Non
     with looking(model, only="cross") as trace:
         looked = told(model).looked
     assert looked is not None
-    assert trace.axes == {"cross": (TARGET, picture_axis((4, 4)))}
+    assert trace.axes == {"cross": (TARGET, Axis("source", "grid", 4, 4, first=1 / 16, apart=1.0))}
     seen = trace.weights()["cross"][:, 0]
     if config.glance == "hard":
         there = looked.sum(dim=2, keepdim=True).round()

@@ -8,8 +8,10 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from saccade.attention.axes import Axis
+from saccade.data.images.lattice import Lattice
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
+from saccade.metrics.pointing import widened
 from saccade.tasks.captioned import Captioned, CaptioningSettings
 from saccade.tasks.describe import Described, Describer
 from saccade.tasks.pointing import meaning
@@ -22,8 +24,15 @@ class Pointer(Describer):
     """Picture by picture it says `saying(number)`, looking `at` things or `away` from them."""
 
     def __init__(
-        self, told: Captioned, settings: CaptioningSettings, saying: Saying, *, well: bool = True
+        self,
+        told: Captioned,
+        settings: CaptioningSettings,
+        saying: Saying,
+        *,
+        well: bool = True,
+        first: float = 0.5,
     ) -> None:
+        self.grid = Axis("source", "grid", CELLS, CELLS, first=first)
         self.told, self.settings, self.saying, self.well = told, settings, saying, well
         self.device = torch.device("cpu")
         self.watched = 0
@@ -40,17 +49,17 @@ class Pointer(Describer):
         self.watched += look
         for row in reversed(range(len(pictures))):  # in no order, as batches come
             number = self._number[pictures[row].numpy().tobytes()]
-            grid = Axis("source", "grid", CELLS, CELLS)
-            yield row, Described(self.saying(number), 0.0, 0.0, True, {}, [number], grid)
+            yield row, Described(self.saying(number), 0.0, 0.0, True, {}, [number], self.grid)
 
     def words_looked_at(self, one: Described) -> Float[Tensor, "words h w"]:
         return self._maps(one.tokens[0], one.text)
 
     def reread(
         self, pictures: UInt8[Tensor, "B 3 H W"], captions: list[str]
-    ) -> Iterator[tuple[int, Float[Tensor, "words h w"]]]:
+    ) -> Iterator[tuple[int, Float[Tensor, "words h w"], Lattice]]:
         for row, caption in enumerate(captions):
-            yield row, self._maps(self._number[pictures[row].numpy().tobytes()], caption)
+            number = self._number[pictures[row].numpy().tobytes()]
+            yield row, self._maps(number, caption), self.grid.lattice
 
     def _maps(self, number: int, caption: str) -> Float[Tensor, "words h w"]:
         said, meant = words(caption), meaning(self.told, number, self.settings)
@@ -59,8 +68,9 @@ class Pointer(Describer):
             region = meant(said, place)
             if region is not None:
                 side = region.box.shape[0] // CELLS
-                middle = region.box[side // 2 :: side, side // 2 :: side]
-                cells = (middle if self.well else ~middle).nonzero()
+                start = int(self.grid.first * side)
+                wanted = region.box if self.well else ~widened(region.box[None])[0]
+                cells = wanted[start::side, start::side].nonzero()
                 maps[place, *cells[len(cells) // 2]] = 1.0
         return maps
 

@@ -26,8 +26,9 @@ def play(player: Pointer, told: Captioned) -> dict[str, Any]:
     return point(player, told, own)
 
 
-def test_who_looks_at_what_is_named_always_hits(told: Captioned) -> None:
-    player = Pointer(told, SETTINGS, lambda number: told.captions[number][1])
+@pytest.mark.parametrize("first", [0.5, 1 / 16], ids=["patches", "a CNN"])
+def test_who_looks_at_what_is_named_always_hits(told: Captioned, first: float) -> None:
+    player = Pointer(told, SETTINGS, lambda number: told.captions[number][1], first=first)
     found = play(player, told)
     for game in (found["pointing"], found["pointing_given"]):
         assert game["hits"] == game["hits_near"] == 1
@@ -48,7 +49,8 @@ def _objects(caption: str) -> tuple[shapes.Mention, ...]:
 def test_who_looks_away_never_hits(told: Captioned) -> None:
     player = Pointer(told, SETTINGS, lambda number: told.captions[number][0], well=False)
     found = play(player, told)
-    assert found["pointing"]["hits"] == found["pointing_given"]["hits"] == 0
+    for game in (found["pointing"], found["pointing_given"]):
+        assert game["hits"] == game["hits_near"] == 0
 
 
 def test_what_is_not_there_is_not_counted(told: Captioned) -> None:

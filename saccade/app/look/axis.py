@@ -1,7 +1,8 @@
-"""The words along one side of a look: pieces as the model sees them, and words as people do."""
+"""What lies along one side of a look: words and their pieces, or the cells of a picture."""
 
 from typing import Any
 
+from saccade.data.images.lattice import Lattice
 from saccade.data.vocabulary import CONTROL, Vocabulary
 from saccade.data.words import word_spans
 
@@ -30,6 +31,13 @@ def text_axis(
         "choices": None,
         "grid": None,
     }
+
+
+def laid(lattice: Lattice) -> dict[str, Any]:
+    """Where the cells of a picture lie: the middle of each row and column, as shares of a side."""
+    middles = {"down": lattice.down, "across": lattice.across}
+    shares = {way: [round(share, 6) for share in many.tolist()] for way, many in middles.items()}
+    return {"height": lattice.height, "width": lattice.width, **shares}
 
 
 def labels(vocabulary: Vocabulary, tokens: list[int]) -> list[str]:

@@ -6,7 +6,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.app.look.arrays import Blobs
-from saccade.app.look.axis import text_axis
+from saccade.app.look.axis import laid, text_axis
 from saccade.app.look.caption_look import PictureLook
 from saccade.app.look.caption_pictures import Shown
 from saccade.app.look.caption_sites import KEEP, Room, caption_sites
@@ -45,11 +45,13 @@ def caption_look(
     """Where a model looked for each word; `shown` is a better picture than the one it saw."""
     describer, how = cast(Describer, model.tool), settings or LookSettings()
     one = prediction.described
+    assert one.cells is not None
     if shown is None:
         shown = Shown.of(prediction.picture, describer, name=prediction.name)
     return PictureLook(
         rows=words(one.text),
         maps=describer.words_looked_at(one),
+        lattice=one.cells.lattice,
         picture=shown.picture,
         title=f"{model.name}: attention to {shown.name}, mean over layers and heads",
         caption=one.text,
@@ -171,5 +173,5 @@ def _grid(axis: Axis) -> dict[str, Any]:
         "prompt": 0,
         "log_p": None,
         "choices": None,
-        "grid": {"height": axis.height, "width": axis.width, "special": axis.special},
+        "grid": laid(axis.lattice) | {"special": axis.special},
     }

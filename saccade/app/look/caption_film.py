@@ -10,10 +10,10 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
 from saccade.app.look.caption_pictures import Marked, data_url, image_of
-from saccade.app.look.caption_places import peak
 from saccade.app.look.overlay import overlaid, veil
 from saccade.app.look.png import SCALE, font_of, printable
 from saccade.app.look.svg import svg_text
+from saccade.data.images.lattice import Lattice
 
 FRAME, GAP, LINE, HEAD, MARGIN = 150, 12, 28, 62, 18
 ACROSS = 7
@@ -30,6 +30,7 @@ class Film:
     picture: UInt8[Tensor, "3 H W"]
     words: list[str]
     maps: Float[Tensor, "words h w"]
+    lattice: Lattice
     boxes: tuple[Marked, ...] = ()
     cells: bool = False
     hard: bool = False
@@ -47,11 +48,18 @@ class Film:
         row, column = divmod(number, ACROSS)
         return MARGIN + column * (FRAME + GAP), HEAD + row * (FRAME + LINE)
 
-    def cell(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of the cell that is looked at most, in a frame."""
-        height, width = weights.shape
-        (row, column), (high, wide) = peak(weights), (FRAME / height, FRAME / width)
-        return column * wide, row * high, (column + 1) * wide, (row + 1) * high
+    def mark(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of what marks the cell that is looked at most, in a frame.
+
+        Its outline where it is all that was seen, else a ring around its middle.
+        """
+        cell = int(weights.argmax())
+        if self.hard:
+            left, top, right, bottom = (FRAME * share for share in self.lattice.box(cell))
+            return left, top, right, bottom
+        y, x = (FRAME * share for share in self.lattice.middle(cell))
+        radius = max(3.0, 0.2 * FRAME / max(weights.shape))
+        return x - radius, y - radius, x + radius, y + radius
 
 
 def draw_film(film: Film) -> bytes:
@@ -65,7 +73,8 @@ def draw_film(film: Film) -> bytes:
     plain = np.asarray(image_of(film.picture).resize((side, side), Image.Resampling.BICUBIC))
     _frame(draw, image, film, 0, plain, None)
     for number, weights in enumerate(film.maps, start=1):
-        _frame(draw, image, film, number, overlaid(plain, weights, cells=film.cells), weights)
+        seen = overlaid(plain, weights, film.lattice, cells=film.cells)
+        _frame(draw, image, film, number, seen, weights)
     buffer = io.BytesIO()
     image.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
@@ -87,23 +96,15 @@ def _frame(
         draw.rectangle(corners, outline="black", width=4)
         draw.rectangle(corners, outline="white", width=2)
     if weights is not None and weights.any():
-        box = [o + SCALE * value for o, value in zip((x, y, x, y), film.cell(weights))]
-        _mark(draw, box, hard=film.hard)
+        left, top, right, bottom = (
+            o + SCALE * value for o, value in zip((x, y, x, y), film.mark(weights))
+        )
+        shape = draw.rectangle if film.hard else draw.ellipse
+        shape((left, top, right, bottom), outline="black", width=4)
+        shape((left + 1, top + 1, right - 1, bottom - 1), outline="white", width=2)
     word = "the picture" if number == 0 else printable(film.words[number - 1])
     below = (x + side / 2, y + side + 4 * SCALE)
     draw.text(below, word, fill=SOFT if number == 0 else INK, font=_fitting(word), anchor="ma")
-
-
-def _mark(draw: ImageDraw.ImageDraw, box: list[float], *, hard: bool) -> None:
-    """A ring at the middle of a cell, or its outline where it is all that was seen."""
-    left, top, right, bottom = box
-    if not hard:
-        radius = max(3.0 * SCALE, 0.2 * min(right - left, bottom - top))
-        x, y = (left + right) / 2, (top + bottom) / 2
-        left, top, right, bottom = x - radius, y - radius, x + radius, y + radius
-    shape = draw.rectangle if hard else draw.ellipse
-    shape((left, top, right, bottom), outline="black", width=4)
-    shape((left + 1, top + 1, right - 1, bottom - 1), outline="white", width=2)
 
 
 def _fitting(word: str) -> ImageFont.FreeTypeFont:
@@ -153,11 +154,12 @@ def _svg_boxes(film: Film) -> str:
 def _svg_map(film: Film, weights: Float[Tensor, "h w"]) -> str:
     if not weights.any():
         return ""
-    size = max(weights.shape) if film.cells else VEIL
+    size = SCALE * FRAME if film.cells else VEIL
     buffer = io.BytesIO()
-    Image.fromarray(veil(weights, size, cells=film.cells)).save(buffer, "PNG", optimize=True)
+    drawn = veil(weights, size, film.lattice, cells=film.cells)
+    Image.fromarray(drawn).save(buffer, "PNG", optimize=True)
     href = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-    left, top, right, bottom = film.cell(weights)
+    left, top, right, bottom = film.mark(weights)
     middle, line = ((left + right) / 2, (top + bottom) / 2), 'fill="none" stroke="white"'
     mark = (
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '

@@ -9,11 +9,13 @@ from typing import Any
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from saccade.app.look.axis import laid
 from saccade.app.look.caption_film import Film, draw_film, draw_film_svg
 from saccade.app.look.caption_pictures import Marked
 from saccade.app.look.caption_text import draw_words
 from saccade.app.look.html import framed, page_html
 from saccade.app.look.picture import write
+from saccade.data.images.lattice import Lattice
 from saccade.errors import ConfigError
 
 
@@ -26,6 +28,7 @@ class PictureLook:
 
     rows: list[str]
     maps: Float[Tensor, "words h w"]
+    lattice: Lattice
     picture: UInt8[Tensor, "3 H W"]
     title: str
     caption: str
@@ -53,7 +56,7 @@ class PictureLook:
 
     def text(self, *, colour: bool) -> str:
         """For a terminal: each word and where on the picture it looked."""
-        return draw_words(self.rows, self.maps, colour=colour)
+        return draw_words(self.rows, self.maps, self.lattice, colour=colour)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows where it shows no pages."""
@@ -70,15 +73,15 @@ class PictureLook:
             self.picture,
             self.rows,
             self.maps,
+            self.lattice,
             self.boxes,
             cells,
             self.hard,
         )
 
     def _json(self) -> bytes:
-        height, width = self.maps.shape[1:]
         maps = [[[round(w, 6) for w in line] for line in one] for one in self.maps.tolist()]
         boxes = [{"label": label, "box": list(box)} for label, box in self.boxes]
         table = {"title": self.title, "caption": self.caption, "words": self.rows, "boxes": boxes}
-        table |= {"grid": {"height": height, "width": width}, "hard": self.hard, "maps": maps}
+        table |= {"grid": laid(self.lattice), "hard": self.hard, "maps": maps}
         return json.dumps(table, ensure_ascii=False).encode()

@@ -8,18 +8,21 @@ from torch import Tensor
 
 from saccade.app.look.caption_places import in_words
 from saccade.app.look.colour import shade
+from saccade.data.images.lattice import Lattice
 
 ACROSS = 90  # characters to a line
 LARGEST = 16  # cells to a side; finer maps are made coarser
 
 
-def draw_words(words: list[str], maps: Float[Tensor, "words h w"], *, colour: bool) -> str:
+def draw_words(
+    words: list[str], maps: Float[Tensor, "words h w"], lattice: Lattice, *, colour: bool
+) -> str:
     """For each word where it looked."""
     if colour:
         return _blocks(words, maps)
     width = max(map(cell_len, words), default=0)
-    lines = (f"{' ' * (width - cell_len(w))}{w}  ← {in_words(m)}" for w, m in zip(words, maps))
-    return "\n".join(lines)
+    told = (in_words(one, lattice) for one in maps)
+    return "\n".join(f"{' ' * (width - cell_len(w))}{w}  ← {t}" for w, t in zip(words, told))
 
 
 def _blocks(words: list[str], maps: Float[Tensor, "words h w"]) -> str:

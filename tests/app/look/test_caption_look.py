@@ -17,9 +17,11 @@ from PIL import Image
 from saccade.app.look.caption_look import PictureLook
 from saccade.app.look.caption_pictures import Marked
 from saccade.app.look.caption_places import in_words, place_of, places
+from saccade.data.images.lattice import Lattice
 from saccade.errors import ConfigError
 
 WORDS = ["a", "red", "<circle>"]
+GRID = Lattice(4, 6)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -31,9 +33,8 @@ def look(*, hard: bool = False) -> PictureLook:
     picture = torch.randint(256, (3, 64, 64), generator=torch.Generator().manual_seed(1))
     document = {"format": "saccade-look/1", "title": "it"}
     boxes = (Marked("red circle", (0.1, 0.2, 0.5, 0.6)),)
-    return PictureLook(
-        WORDS, maps, picture.byte(), "run & it", "a red <circle>", lambda: document, hard, boxes
-    )
+    seen, title, caption = picture.byte(), "run & it", "a red <circle>"
+    return PictureLook(WORDS, maps, GRID, seen, title, caption, lambda: document, hard, boxes)
 
 
 def test_every_form_is_saved_by_its_ending(tmp_path: Path) -> None:
@@ -55,7 +56,10 @@ def test_the_numbers_are_the_maps(tmp_path: Path) -> None:
     one = look()
     table = json.loads(one.save(tmp_path / "x.json").read_text())
     assert table["words"] == WORDS
-    assert table["grid"] == {"height": 4, "width": 6}
+    down, across = ([(i + 0.5) / n for i in range(n)] for n in (4, 6))
+    assert (table["grid"]["height"], table["grid"]["width"]) == (4, 6)
+    assert table["grid"]["down"] == pytest.approx(down, abs=1e-5)
+    assert table["grid"]["across"] == pytest.approx(across, abs=1e-5)
     np.testing.assert_allclose(table["maps"], one.maps, atol=1e-6)
     np.testing.assert_allclose(np.sum(table["maps"], axis=(1, 2)), 1, atol=1e-4)
     assert table["boxes"] == [{"label": "red circle", "box": [0.1, 0.2, 0.5, 0.6]}]
@@ -95,14 +99,15 @@ def test_elsewhere_than_on_a_terminal_each_word_says_where_it_looked() -> None:
     assert [line.split("←")[0].strip() for line in lines] == WORDS
     for line, one in zip(lines, look(hard=True).maps):
         cell = int(one.argmax())
-        assert line.endswith(f"← {place_of(cell // 6, cell % 6, (4, 6))} 1.00")
+        assert line.endswith(f"← {place_of(cell, GRID)} 1.00")
 
 
 def test_on_a_terminal_each_word_has_a_small_map() -> None:
     shown = look().text(colour=True)
     assert all(word in shown for word in WORDS)
     assert shown.count("▀") == 3 * 2 * 6
-    many = PictureLook(["x"], torch.rand(1, 40, 40), look().picture, "", "x", dict[str, object])
+    maps = torch.rand(1, 40, 40)
+    many = replace(look(), rows=["x"], maps=maps, lattice=Lattice(40, 40))
     assert many.text(colour=True).count("▀") == 5 * 10
 
 
@@ -112,9 +117,9 @@ def test_places_share_all_of_the_attention_and_mirror_with_the_map(
 ) -> None:
     one = torch.rand(h, w, generator=torch.Generator().manual_seed(seed)).double()
     one /= one.sum()
-    assert sum(mass for _, mass in places(one)) == pytest.approx(1)
-    turned = {_mirrored(name): mass for name, mass in places(one)}
-    assert dict(places(one.flip(1))) == pytest.approx(turned)
+    assert sum(mass for _, mass in places(one, Lattice(h, w))) == pytest.approx(1)
+    turned = {_mirrored(name): mass for name, mass in places(one, Lattice(h, w))}
+    assert dict(places(one.flip(1), Lattice(h, w))) == pytest.approx(turned)
 
 
 def _mirrored(name: str) -> str:
@@ -123,5 +128,7 @@ def _mirrored(name: str) -> str:
 
 
 def test_a_word_that_looks_nowhere_says_so() -> None:
-    assert in_words(torch.zeros(3, 3)) == "nowhere"
-    assert in_words(torch.eye(3) / 3) == "top left 0.33, centre 0.33, bottom right 0.33"
+    assert in_words(torch.zeros(3, 3), Lattice(3, 3)) == "nowhere"
+    assert (
+        in_words(torch.eye(3) / 3, Lattice(3, 3)) == "top left 0.33, centre 0.33, bottom right 0.33"
+    )

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.app.look.overlay import as_cells, lit, overlaid, smoothed, veil
+from saccade.data.images.lattice import Lattice
 
 side, seed = st.integers(1, 9), st.integers(0, 999)
 
@@ -73,3 +74,13 @@ def test_the_veil_over_a_picture_is_the_picture_overlaid(seed: int) -> None:
     share = cover[..., 3:] / 255
     blended = picture * (1 - share) + cover[..., :3] * share
     np.testing.assert_allclose(blended, overlaid(picture, looked), atol=1.2)
+
+
+def test_a_cell_is_drawn_around_its_middle() -> None:
+    one, cnn = torch.zeros(8, 8), Lattice(8, 8, first=0.5 / 8)
+    one[3, 5] = 1
+    smooth = lit(one, 64, cnn)
+    assert np.unravel_index(smooth.argmax(), smooth.shape) == (24, 40)
+    rows, columns = lit(one, 64, cnn, cells=True).nonzero()
+    assert {*rows} == {*range(20, 28)}
+    assert {*columns} == {*range(36, 44)}

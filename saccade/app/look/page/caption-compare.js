@@ -2,7 +2,7 @@
 
 import { Gallery } from "./caption-gallery.js";
 import { crossSites } from "./caption.js";
-import { mapAt } from "./caption-maps.js";
+import { cellUnder, mapAt, middleOf } from "./caption-maps.js";
 import { loadPicture } from "./caption-paint.js";
 import { wordLine } from "./caption-side.js";
 import { PictureStage } from "./caption-stage.js";
@@ -133,15 +133,10 @@ export class CaptionCompareView {
 
   // The same place in both pictures, whatever their grids.
   pointCell(from, cell) {
-    const place = cell === null ? null : [
-      ((cell % from.grid.width) + 0.5) / from.grid.width,
-      (Math.floor(cell / from.grid.width) + 0.5) / from.grid.height,
-    ];
+    const place = cell === null ? null : middleOf(cell, from.grid);
     const row = this.hover ?? this.#chosen();
     const said = this.sides.map((side) => {
-      const { width, height } = side.grid;
-      side.under = place === null ? null
-        : Math.floor(place[1] * height) * width + Math.floor(place[0] * width);
+      side.under = place === null ? null : cellUnder(place, side.grid);
       const line = side.draw(row, false);
       const map = side.maps?.[Math.min(row, side.rows.length - 1)];
       return side.under === null || !map ? line

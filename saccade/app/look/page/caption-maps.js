@@ -8,6 +8,30 @@ export function cellsOf(grid) {
   return grid.height * grid.width;
 }
 
+// The middle of a cell, [x, y] in shares of the picture: around it lies what the cell sees.
+export function middleOf(cell, grid) {
+  return [grid.across[cell % grid.width], grid.down[Math.floor(cell / grid.width)]];
+}
+
+// Halfway between middles, and the edges of the picture.
+export function bordersOf(middles) {
+  return [0, ...middles.slice(1).map((middle, i) => (middles[i] + middle) / 2), 1];
+}
+
+// [left, top, right, bottom] of all that lies nearer to a cell than to another.
+export function boxOf(cell, grid) {
+  const [x, y] = [cell % grid.width, Math.floor(cell / grid.width)];
+  const [across, down] = [bordersOf(grid.across), bordersOf(grid.down)];
+  return [across[x], down[y], across[x + 1], down[y + 1]];
+}
+
+// The cell nearest to a place in the picture.
+export function cellUnder([x, y], grid) {
+  const before = (middles, share) =>
+    bordersOf(middles).slice(1, -1).filter((border) => border <= share).length;
+  return before(grid.down, y) * grid.width + before(grid.across, x);
+}
+
 // The map of one row of a matrix; what falls on class tokens is `aside`.
 export function mapAt(matrix, row, grid) {
   const from = row * matrix.columns;
@@ -41,8 +65,7 @@ const THIRDS = [["top left", "top", "top right"], ["left", "centre", "right"],
 
 // Which ninth of the picture a cell lies in, by its middle.
 export function placeName(cell, grid) {
-  const y = Math.floor((3 * (Math.floor(cell / grid.width) + 0.5)) / grid.height);
-  const x = Math.floor((3 * ((cell % grid.width) + 0.5)) / grid.width);
+  const [x, y] = middleOf(cell, grid).map((share) => Math.min(Math.floor(3 * share), 2));
   return THIRDS[y][x];
 }
 
@@ -58,10 +81,9 @@ export function placesOf({ data, grid }) {
 
 // The share of a cell that lies in a box, both in shares of the picture.
 function overlap(cell, grid, [left, top, right, bottom]) {
-  const x = cell % grid.width;
-  const y = Math.floor(cell / grid.width);
-  const wide = Math.min(right * grid.width, x + 1) - Math.max(left * grid.width, x);
-  const high = Math.min(bottom * grid.height, y + 1) - Math.max(top * grid.height, y);
+  const [west, north, east, south] = boxOf(cell, grid);
+  const wide = (Math.min(right, east) - Math.max(left, west)) / (east - west);
+  const high = (Math.min(bottom, south) - Math.max(top, north)) / (south - north);
   return Math.max(0, wide) * Math.max(0, high);
 }
 
@@ -71,23 +93,24 @@ export function massIn({ data, grid }, box) {
 
 // Whether the middle of a cell lies in a box: what the pointing game asks of the peak.
 export function holds([left, top, right, bottom], cell, grid) {
-  const x = ((cell % grid.width) + 0.5) / grid.width;
-  const y = (Math.floor(cell / grid.width) + 0.5) / grid.height;
+  const [x, y] = middleOf(cell, grid);
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
 const kernels = new Map();
 
 // kernel[i, a] = exp(−(xᵢ − a)² / 2σ²), its rows made to sum to one so that even maps stay even.
-function kernel(count, samples) {
-  const key = `${count}/${samples}`;
+function kernel(middles, samples) {
+  const key = `${middles}/${samples}`;
   if (kernels.has(key)) return kernels.get(key);
+  const count = middles.length;
+  const apart = count > 1 ? middles[1] - middles[0] : 1;
   const table = new Float32Array(samples * count);
   for (let i = 0; i < samples; i++) {
-    const x = ((i + 0.5) * count) / samples - 0.5;
+    const x = (i + 0.5) / samples;
     let sum = 0;
     for (let a = 0; a < count; a++) {
-      table[i * count + a] = Math.exp(-((x - a) ** 2) / (2 * BLUR ** 2));
+      table[i * count + a] = Math.exp(-(((x - middles[a]) / apart) ** 2) / (2 * BLUR ** 2));
       sum += table[i * count + a];
     }
     for (let a = 0; a < count; a++) table[i * count + a] /= sum;
@@ -101,8 +124,8 @@ export function smoothed({ data, grid }) {
   const longest = Math.max(grid.width, grid.height);
   const width = Math.round((FINE * grid.width) / longest);
   const height = Math.round((FINE * grid.height) / longest);
-  const across = kernel(grid.width, width);
-  const down = kernel(grid.height, height);
+  const across = kernel(grid.across, width);
+  const down = kernel(grid.down, height);
   const half = new Float32Array(grid.height * width);
   for (let y = 0; y < grid.height; y++) {
     for (let i = 0; i < width; i++) {

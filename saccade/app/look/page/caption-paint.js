@@ -1,7 +1,7 @@
 // A picture with attention laid over it, on a canvas: what was not looked at lies in the shade, or
 // what was glows.
 
-import { holds, peakOf, smoothed } from "./caption-maps.js";
+import { bordersOf, boxOf, cellUnder, holds, middleOf, peakOf, smoothed } from "./caption-maps.js";
 import { pageColour } from "./colour.js";
 import { el } from "./dom.js";
 import { MAP_FONT, textWidth } from "./plan.js";
@@ -23,10 +23,8 @@ function glow(place) {
   return GLOW[low].map((part, c) => part + (at - low) * (GLOW[low + 1][c] - part));
 }
 
-// The overlay, a pixel a cell or many: the heaviest place is 1.
-function veil(map, { how, cells, opacity }) {
-  const fine = cells ? { data: map.data, width: map.grid.width, height: map.grid.height }
-    : smoothed(map);
+// The overlay, a pixel for each place of a map: the heaviest is 1.
+function veil(fine, { how, opacity }) {
   const most = Math.max(...fine.data, 1e-9);
   const pixels = new ImageData(fine.width, fine.height);
   fine.data.forEach((weight, i) => {
@@ -41,9 +39,24 @@ function veil(map, { how, cells, opacity }) {
   return canvas;
 }
 
-function cellBox(cell, grid, wide, high) {
-  const [w, h] = [wide / grid.width, high / grid.height];
-  return [(cell % grid.width) * w, Math.floor(cell / grid.width) * h, w, h];
+// Over the whole picture, smooth; or cell by cell, each as far as it is the nearest.
+function drawVeil(pen, map, look, wide, high) {
+  pen.imageSmoothingEnabled = !look.cells;
+  if (!look.cells) {
+    pen.drawImage(veil(smoothed(map), look), 0, 0, wide, high);
+    return;
+  }
+  const { data, grid } = map;
+  const pixels = veil({ data, width: grid.width, height: grid.height }, look);
+  const [across, down] = [bordersOf(grid.across), bordersOf(grid.down)].map(
+    (borders, way) => borders.map((share) => Math.round(share * (way ? high : wide)))
+  );
+  for (let y = 0; y < grid.height; y++) {
+    for (let x = 0; x < grid.width; x++) {
+      const size = [across[x + 1] - across[x], down[y + 1] - down[y]];
+      pen.drawImage(pixels, x, y, 1, 1, across[x], down[y], ...size);
+    }
+  }
 }
 
 // Light on dark, so that it can be seen on any picture.
@@ -60,13 +73,13 @@ function drawGridLines(pen, grid, wide, high) {
   pen.strokeStyle = "rgb(255 255 255 / 0.14)";
   pen.lineWidth = 1;
   pen.beginPath();
-  for (let x = 1; x < grid.width; x++) {
-    const at = Math.round((x * wide) / grid.width) + 0.5;
+  for (const share of bordersOf(grid.across).slice(1, -1)) {
+    const at = Math.round(share * wide) + 0.5;
     pen.moveTo(at, 0);
     pen.lineTo(at, high);
   }
-  for (let y = 1; y < grid.height; y++) {
-    const at = Math.round((y * high) / grid.height) + 0.5;
+  for (const share of bordersOf(grid.down).slice(1, -1)) {
+    const at = Math.round(share * high) + 0.5;
     pen.moveTo(0, at);
     pen.lineTo(wide, at);
   }
@@ -74,16 +87,17 @@ function drawGridLines(pen, grid, wide, high) {
 }
 
 export function drawCell(pen, cell, grid, wide, high, colour, width = 2) {
-  const [x, y, w, h] = cellBox(cell, grid, wide, high);
-  twice(pen, () => pen.strokeRect(x + 1, y + 1, w - 2, h - 2), colour, width);
+  const [left, top, right, bottom] = boxOf(cell, grid);
+  const size = [(right - left) * wide - 2, (bottom - top) * high - 2];
+  twice(pen, () => pen.strokeRect(left * wide + 1, top * high + 1, ...size), colour, width);
 }
 
 function drawPeak(pen, cell, grid, wide, high) {
-  const [x, y, w, h] = cellBox(cell, grid, wide, high);
-  const radius = Math.max(3, Math.min(w, h, 44) * 0.2);
+  const [x, y] = middleOf(cell, grid);
+  const radius = Math.max(3, Math.min(wide / grid.width, high / grid.height, 44) * 0.2);
   const ring = () => {
     pen.beginPath();
-    pen.arc(x + w / 2, y + h / 2, radius, 0, 2 * Math.PI);
+    pen.arc(x * wide, y * high, radius, 0, 2 * Math.PI);
     pen.stroke();
   };
   twice(pen, ring, "#ffffff", radius > 5 ? 2 : 1.4);
@@ -115,8 +129,8 @@ function drawBoxes(pen, boxes, peak, grid, wide, high) {
 // Where the eye went from word to word.
 function drawPath(pen, path, grid, wide, high) {
   const points = path.map((cell) => {
-    const [x, y, w, h] = cellBox(cell, grid, wide, high);
-    return [x + w / 2, y + h / 2];
+    const [x, y] = middleOf(cell, grid);
+    return [x * wide, y * high];
   });
   const line = () => {
     pen.beginPath();
@@ -147,8 +161,7 @@ export function paintPicture(canvas, image, map, look, side) {
   const peak = map ? peakOf(map) : null;
   const sees = peak !== null && peak.weight > 0;
   if (sees) {
-    pen.imageSmoothingEnabled = !look.cells;
-    pen.drawImage(veil(map, look), 0, 0, wide, high);
+    drawVeil(pen, map, look, wide, high);
     if (look.cells && wide >= 160) drawGridLines(pen, map.grid, wide, high);
   }
   if (look.boxes?.length) drawBoxes(pen, look.boxes, sees ? peak.cell : null, map?.grid, wide, high);
@@ -163,8 +176,7 @@ export function paintPicture(canvas, image, map, look, side) {
 // The cell under the pointer.
 export function cellAt(event, canvas, grid) {
   const rect = canvas.getBoundingClientRect();
-  const x = Math.floor(((event.clientX - rect.left) / rect.width) * grid.width);
-  const y = Math.floor(((event.clientY - rect.top) / rect.height) * grid.height);
-  const inside = x >= 0 && y >= 0 && x < grid.width && y < grid.height;
-  return inside ? y * grid.width + x : null;
+  const x = (event.clientX - rect.left) / rect.width;
+  const y = (event.clientY - rect.top) / rect.height;
+  return x >= 0 && y >= 0 && x < 1 && y < 1 ? cellUnder([x, y], grid) : null;
 }

@@ -16,25 +16,29 @@ from saccade.errors import ConfigError
 Encoding = Callable[[Float[Tensor, " T"], int], Float[Tensor, "T D"]]
 
 
-def sinusoids(t: Float[Tensor, " T"], width: int) -> Float[Tensor, "T D"]:
+def sinusoids(t: Float[Tensor, " T"], width: int, slowest: float = 10000.0) -> Float[Tensor, "T D"]:
     """Sines and cosines of falling frequency (Vaswani et al. 2017).
 
     p(t) = [sin ω₀t, cos ω₀t, sin ω₁t, cos ω₁t, …]        ωₖ = 10000^(−2k/D)
     """
     k = torch.arange((width + 1) // 2, device=t.device, dtype=t.dtype)
-    angle = t[:, None] * 10000 ** (-2 * k / width)  # (T, D/2)
+    angle = t[:, None] * slowest ** (-2 * k / width)  # (T, D/2)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width]
 
 
-def sinusoids_2d(height: int, width: int, channels: int) -> Float[Tensor, "H W D"]:
+def sinusoids_2d(
+    height: int, width: int, channels: int, slowest: float = 10000.0
+) -> Float[Tensor, "H W D"]:
     """Half of the channels tell the row, half the column.
 
     p(i, j) = [sinusoids(i); sinusoids(j)]        each D/2 wide
     """
     if channels % 2:
         raise ConfigError(f"channels={channels} must be even: half for rows, half for columns")
-    rows = sinusoids(torch.arange(height).float(), channels // 2)[:, None].expand(-1, width, -1)
-    columns = sinusoids(torch.arange(width).float(), channels // 2)[None].expand(height, -1, -1)
+    down, across = (
+        sinusoids(torch.arange(count).float(), channels // 2, slowest) for count in (height, width)
+    )
+    rows, columns = down[:, None].expand(-1, width, -1), across[None].expand(height, -1, -1)
     return torch.cat([rows, columns], dim=-1)
 
 

@@ -25,6 +25,8 @@ from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
 from saccade.models.image_encoder import ImageEncoder, ImageEncoderConfig
 
+SLOWEST = 20.0  # a wave of the first positions is no longer than some pictures side by side
+
 
 @dataclass(frozen=True, kw_only=True)
 class VitConfig(ImageEncoderConfig):
@@ -106,7 +108,7 @@ class Vit(ImageEncoder):
                 nn.init.xavier_uniform_(parameter)
         config = self.config
         with torch.no_grad():
-            sines = sinusoids_2d(config.side, config.side, config.width)
+            sines = sinusoids_2d(config.side, config.side, config.width, SLOWEST)
             self.positions[1:] = sines.flatten(0, 1)
             for layer in self.encoder:
                 assert isinstance(layer, EncoderLayer)

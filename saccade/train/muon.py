@@ -25,6 +25,10 @@ class Muon(torch.optim.AdamW):
     What has more than two dimensions is a matrix with a row for each output.
     """
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # AdamW's would ask the matrices, too, for their number of steps.
+        torch.optim.Optimizer.__setstate__(self, state)
+
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         every = self.param_groups
@@ -78,14 +82,14 @@ class Muon(torch.optim.AdamW):
 def orthogonal(matrices: Float[Tensor, "M short long"]) -> Float[Tensor, "M short long"]:
     """The nearest matrices of which all singular values are 1, nearly: within 0.68 and 1.14.
 
-        X ← a X + (b A + c A²) X        A = X Xᵀ
+        x ← a x + (b A + c A²) x        A = x xᵀ
 
-    An odd polynomial of X has the same singular vectors, and this one drives every value up fast.
+    An odd polynomial of x has the same singular vectors, and this one drives every value up fast.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
-    X = matrices.bfloat16() if matrices.is_cuda else matrices  # it forgives rounding
-    X = X / (X.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x = matrices.bfloat16() if matrices.is_cuda else matrices  # it forgives rounding
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(ROUNDS):
-        A = X @ X.mT
-        X = a * X + (b * A + c * A @ A) @ X
-    return X.to(matrices.dtype)
+        A = x @ x.mT
+        x = a * x + (b * A + c * A @ A) @ x
+    return x.to(matrices.dtype)

@@ -103,7 +103,7 @@ RECIPES: dict[str, Recipe] = {
             dropout=0.0,
         ),
         task=_SCENES,
-        train=_SHAPES,
+        train=replace(_SHAPES, steps=3600, validate_every=900),
     ),
     "equalizer": Recipe(
         about="right for the right reasons: against a biased world, with the Equalizer's losses",

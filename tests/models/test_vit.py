@@ -147,3 +147,15 @@ def test_one_batch_is_learnt_by_heart() -> None:
 def test_a_picture_that_patches_do_not_tile_is_refused() -> None:
     with pytest.raises(ConfigError, match="25×24 pixels does not divide into patches of 4"):
         CONFIG.build()(torch.zeros(1, 3, 25, 24))
+
+
+def test_a_fresh_one_looks_more_at_what_is_beside_it_than_at_what_is_far() -> None:
+    torch.manual_seed(0)
+    model = PRESETS["vit-nano"].build()
+    with looking(model) as trace:
+        model(torch.zeros(1, 3, 64, 64))
+    seen = trace.weights()["encoder.0.self"][0].mean(dim=0)[1:, 1:]  # patch to patch
+    places = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
+    far = torch.cdist(places, places)
+    near, beside, away = (seen[where].mean() for where in (far == 0, far == 1, far > 4))
+    assert near > 1.2 * beside > 3 * away

@@ -199,15 +199,16 @@ def test_what_others_draw_in_between_changes_nothing(data: Path) -> None:
     assert all(a.equal(b) for a, b in zip(weights(one.model), weights(other.model)))
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_restoring_a_checkpoint_restores_everything_that_later_updates_depend_on(
-    data: Path,
+    optimizer: str, data: Path
 ) -> None:
-    one = trainer(data)
+    one = trainer(data, optimizer=optimizer)
     for _ in range(4):
         one.update()
     one.validate()
     saved = copy.deepcopy(one.checkpoint())
-    other = trainer(data)
+    other = trainer(data, optimizer=optimizer)
     other.restore(saved)
     assert [one.update() for _ in range(4)] == [other.update() for _ in range(4)]
     assert one.validate() == other.validate()

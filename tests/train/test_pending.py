@@ -86,18 +86,20 @@ def test_skipping_leaves_out_exactly_what_is_not_finite(
     assert same(one, patient)
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("bad", [1, 2, 4])
 def test_stopping_leaves_the_weights_as_before_what_was_not_finite(
-    bad: int, gradient: bool, data: Path
+    bad: int, gradient: bool, optimizer: str, data: Path
 ) -> None:
     """However much was handed over after it."""
-    one = bad_at(trainer(data, accumulate=1), bad, gradient=gradient)
+    how: dict[str, Any] = {"accumulate": 1, "optimizer": optimizer}
+    one = bad_at(trainer(data, **how), bad, gradient=gradient)
     for _ in range(4):
         one.advance()
     with pytest.raises(RunError, match=rf"update {bad}: .*micro-batches \[{bad - 1}\]"):
         one.settle()
-    good = trainer(data, accumulate=1)
+    good = trainer(data, **how)
     for _ in range(bad - 1):
         good.update()
     ours, theirs = one.checkpoint().tensors, good.checkpoint().tensors

@@ -117,5 +117,7 @@ def test_a_prediction_shows_where_it_looked(captioner: Path, photo: Path, tmp_pa
     assert look.rows == words(prediction.text)
     expected = model.tool.words_looked_at(prediction.described)
     assert torch.equal(look.maps, expected)
+    assert look.lattice == prediction.described.cells.lattice  # type: ignore[union-attr]
+    assert look.lattice.first < 0.1, "a CNN's cells lie around their first pixels"
     assert look.document()["looks"][0]["text"] == prediction.text
     assert look.save(tmp_path / "x.png").exists()

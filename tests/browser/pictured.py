@@ -62,12 +62,12 @@ def choices_of(words: list[str]) -> list[list[list[Any]]]:
 
 def one_look(
     scene: Scene, made: Made, blobs: Blobs, *, run: str, picture: int, heads: int, layers: int,
-    hard: bool, eye: bool, place: int = 0,
+    hard: bool, eye: bool, first: float, place: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     text = shapes.captions(scene)[place]
     pieces = [*(f" {word}" if i else word for i, word in enumerate(text.split())), "<end>"]
     words = [*text.split(), "<end>"]
-    grid = laid(Lattice(SIDE, SIDE)) | {"special": 0}
+    grid = laid(Lattice(SIDE, SIDE, first)) | {"special": 0}
     log_p = [-0.05 * (i % 4) for i in range(len(pieces))]
     axes = {
         "source": axis([], kind="grid", grid=grid),
@@ -102,7 +102,7 @@ def one_look(
 
 def captions(
     pictures: int = 1, runs: tuple[str, ...] = ("show-attend-tell",), *, layers: int = 1,
-    heads: int = 1, best: int = 1, hard: bool = False, eye: bool = False,
+    heads: int = 1, best: int = 1, hard: bool = False, eye: bool = False, first: float = 0.5,
 ) -> Made:  # fmt: skip
     """A document of captions with all of its weights."""
     blobs = Blobs()
@@ -119,7 +119,7 @@ def captions(
             for place in range(best):
                 look = one_look(
                     scene, made, blobs, run=run, picture=i, heads=heads, layers=layers, hard=hard,
-                    eye=eye, place=place,
+                    eye=eye, first=first, place=place,
                 )  # fmt: skip
                 document["looks"].append(look)
     document["blobs"] = blobs.packed

@@ -104,25 +104,26 @@ def test_arrow_keys_step_and_space_plays(open_page: Open) -> None:
     assert opened.page.get_by_label("Play").count() == 1
 
 
-def test_true_cells_shade_each_square_evenly(open_page: Open) -> None:
-    made = captions(hard=True)
+@pytest.mark.parametrize("first", [0.5, 1 / 16])
+def test_true_cells_shade_each_square_evenly(first: float, open_page: Open) -> None:
+    made = captions(hard=True, first=first)
     made.document["pictures"][0]["boxes"] = []
-    row = words(made).index("square")
+    row = words(made).index("red")
     opened = open_page(made.document, state=f"#step={row}&opacity=1")
     smooth = stage(opened).evaluate(INK)
     opened.page.keyboard.press("c")
     opened.settle()
     assert opened.page.get_by_label("true cells").is_checked()
-    inside = f"""(canvas, [cell, side]) => {{
+    inside = f"""(canvas, [cell, side, off]) => {{
       {COPIED}
       const [y, x] = [Math.floor(cell / side), cell % side];
       const w = canvas.width / side;
       const part = (a, b) => pen.getImageData(
-        Math.round((x + a) * w), Math.round((y + b) * w), 2, 2).data[0];
+        Math.round((x + a + off) * w), Math.round((y + b + off) * w), 2, 2).data[0];
       return [part(0.3, 0.3), part(0.7, 0.7), part(1.5, 0.5)];
     }}"""
     cell = int(mean(made)[row].argmax())
-    lit, also, dark = stage(opened).evaluate(inside, [cell, SIDE])
+    lit, also, dark = stage(opened).evaluate(inside, [cell, SIDE, first - 0.5])
     assert dark < 30
     assert min(lit, also) > 60
     assert stage(opened).evaluate(INK) != smooth
@@ -161,13 +162,16 @@ def test_a_head_is_picked_from_the_list_and_from_its_picture(open_page: Open) ->
     np.testing.assert_allclose(np.array(shown), made.weights[0, "decoder.0.cross"][0], atol=6e-4)
 
 
-def test_pointing_at_a_cell_says_which_words_look_at_it(open_page: Open) -> None:
-    made = captions()
+@pytest.mark.parametrize(("first", "off"), [(0.5, 0.0), (1 / 16, 0.45), (1 / 16, -0.45)])
+def test_pointing_at_a_cell_says_which_words_look_at_it(
+    first: float, off: float, open_page: Open
+) -> None:
+    made = captions(first=first)
     opened = open_page(made.document)
-    row = words(made).index("square")
+    row = words(made).index("red")
     cell = int(mean(made)[row].argmax())
     box = stage(opened).bounding_box()
-    x, y = ((cell % SIDE) + 0.5) / SIDE, (cell // SIDE + 0.5) / SIDE
+    x, y = (cell % SIDE + first + off) / SIDE, (cell // SIDE + first + off) / SIDE
     opened.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
     opened.settle()
     best = words(made)[int(mean(made)[:, cell].argmax())]
@@ -177,12 +181,13 @@ def test_pointing_at_a_cell_says_which_words_look_at_it(open_page: Open) -> None
     assert said.startswith(f"The cell at {at} is looked at by: {best} {share}")
 
 
-def test_the_box_that_holds_the_peak_is_named(open_page: Open) -> None:
-    made = captions()
-    row = words(made).index("square")
+@pytest.mark.parametrize("first", [0.5, 1 / 16])
+def test_the_box_that_holds_the_peak_is_named(first: float, open_page: Open) -> None:
+    made = captions(first=first)
+    row = words(made).index("red")
     opened = open_page(made.document, state=f"#step={row}")
     cell = int(mean(made)[row].argmax())
-    x, y = ((cell % SIDE) + 0.5) / SIDE, (cell // SIDE + 0.5) / SIDE
+    x, y = (cell % SIDE + first) / SIDE, (cell // SIDE + first) / SIDE
     boxes = made.document["pictures"][0]["boxes"]
     hit = [
         b["label"]

@@ -4,11 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from saccade.data import shapes
+from saccade.data.images.lattice import Lattice
 from saccade.decode.engine import Decoding
 from saccade.tasks.captioned import Captioned, CaptioningSettings, read_captioned
-from saccade.tasks.pointing import can_point, point, pointed, summed, tell
+from saccade.tasks.pointing import at_words, can_point, point, pointed, summed, tell
+from saccade.tasks.regions import Region
 from tests.tasks.pointer import Blind, Pointer
 
 SETTINGS = CaptioningSettings(scenes=12)
@@ -51,6 +54,16 @@ def test_who_looks_away_never_hits(told: Captioned) -> None:
     found = play(player, told)
     for game in (found["pointing"], found["pointing_given"]):
         assert game["hits"] == game["hits_near"] == 0
+
+
+def test_mass_is_that_of_cells_where_they_lie() -> None:
+    box = torch.zeros(64, 64, dtype=torch.bool)
+    box[20:28, 36:44] = True  # all that is nearest to the fourth cell of the sixth column
+    maps, cnn = torch.zeros(1, 8, 8), Lattice(8, 8, first=1 / 16)
+    maps[0, 3, 5] = 1
+    (one,) = at_words(["star"], maps, cnn, lambda said, place: Region(said[place], box, box))
+    assert one.mass == pytest.approx(1)
+    assert one.pixels
 
 
 def test_what_is_not_there_is_not_counted(told: Captioned) -> None:

@@ -51,6 +51,15 @@ def test_what_a_row_looks_at_sums_to_one_at_every_site(kind: str) -> None:
                 assert length(look["axes"][entry[side]]) == many
 
 
+@pytest.mark.parametrize(("kind", "middle"), [("soft", 0.5), ("vit", 4.0)])
+def test_cells_lie_where_the_encoder_sees_from(kind: str, middle: float) -> None:
+    model = captioner(kind)
+    size = model.tool.settings.image
+    (look,) = caption_document([model], shown(), LookSettings(beam=1))["looks"]
+    for way in ("down", "across"):
+        assert look["axes"]["source"]["grid"][way][0] == pytest.approx(middle / size, abs=1e-5)
+
+
 def length(axis: dict[str, Any]) -> int:
     grid = axis["grid"]
     return len(axis["tokens"]) or grid["special"] + grid["height"] * grid["width"]

@@ -84,3 +84,7 @@ def test_a_cell_is_drawn_around_its_middle() -> None:
     rows, columns = lit(one, 64, cnn, cells=True).nonzero()
     assert {*rows} == {*range(20, 28)}
     assert {*columns} == {*range(36, 44)}
+    white = np.full((64, 64, 3), 255, np.uint8)
+    bright = overlaid(white, one, cnn)[..., 0]
+    assert np.unravel_index(bright.argmax(), bright.shape) == (24, 40)
+    assert veil(one, 64, cnn, cells=True)[20:28, 36:44, 3].max() == 0

@@ -126,10 +126,10 @@ RECIPES: dict[str, Recipe] = {
         ),
     ),
     "show-and-tell-photos": Recipe(
-        about="Show and Tell for some thousand photographs, the picture shown once",
+        about="Show and Tell for some thousand photographs",
         system="S10",
         lecture="Image captioning with RNNs",
-        model=ShowAndTellConfig(encoder="mobilenet-v2", width=512, dropout=0.5),
+        model=ShowAndTellConfig(encoder="mobilenet-v2", width=512, dropout=0.5, shown="always"),
         task=_PHOTOS,
         train=_ON_PHOTOS,
     ),
@@ -179,6 +179,6 @@ RECIPES: dict[str, Recipe] = {
             dropout=0.2,
         ),
         task=_PHOTOS,
-        train=replace(_ON_PHOTOS, learning_rate=1e-3, encoder_rate=1.0),
+        train=replace(_ON_PHOTOS, optimizer="muon", encoder_rate=1.0),
     ),
 }

@@ -109,7 +109,7 @@ RECIPES: dict[str, Recipe] = {
         about="right for the right reasons: against a biased world, with the Equalizer's losses",
         system="S15",
         lecture="Attention shows what a caption is right for",
-        model=ShowAttendTellConfig(encoder="resnet-nano", width=128, hidden=128, dropout=0.1),
+        model=ShowAttendTellConfig(encoder="resnet-mini", width=128, hidden=128, dropout=0.1),
         task=CaptioningSettings(
             world="biased",
             scenes=3000,

@@ -58,7 +58,7 @@ def test_a_cell_sees_as_far_to_the_left_of_its_middle_as_to_the_right(
     for parameter in model.parameters():
         parameter.data.abs_()  # then more light anywhere within sight is more light in the cell
     wide = 256
-    dark = torch.full((1, 3, 32, wide), 1e-9, dtype=torch.float64)
+    dark = torch.full((1, 3, 8, wide), 1e-9, dtype=torch.float64)
     lit = dark + 1e-9 * torch.eye(wide, dtype=torch.float64)[:, None, None, :]  # a column each
     first, apart = model.cells(stage)
     cell = wide // int(apart) // 2

@@ -19,7 +19,7 @@ Encoding = Callable[[Float[Tensor, " T"], int], Float[Tensor, "T D"]]
 def sinusoids(t: Float[Tensor, " T"], width: int, slowest: float = 10000.0) -> Float[Tensor, "T D"]:
     """Sines and cosines of falling frequency (Vaswani et al. 2017).
 
-    p(t) = [sin ω₀t, cos ω₀t, sin ω₁t, cos ω₁t, …]        ωₖ = 10000^(−2k/D)
+    p(t) = [sin ω₀t, cos ω₀t, sin ω₁t, cos ω₁t, …]        ωₖ = slowest^(−2k/D)
     """
     k = torch.arange((width + 1) // 2, device=t.device, dtype=t.dtype)
     angle = t[:, None] * slowest ** (-2 * k / width)  # (T, D/2)

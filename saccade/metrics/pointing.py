@@ -14,16 +14,14 @@ from saccade.data.images.lattice import Lattice, nearest
 
 
 def peaks(
-    maps: Float[Tensor, "n h w"], size: tuple[int, int], lattice: Lattice | None = None
+    maps: Float[Tensor, "n h w"], size: tuple[int, int], lattice: Lattice
 ) -> Int[Tensor, "n 2"]:
     """The row and column of the pixel where a map, drawn over the picture, is highest.
 
     Straight lines between the middles of cells are highest at one of these: it is the middle of the
     highest cell. (Looking for the highest pixel instead would find the corner of the picture for a
-    cell in the corner, as the map is flat from its middle outwards.) Without a `lattice` the cells
-    tile the picture.
+    cell in the corner, as the map is flat from its middle outwards.)
     """
-    lattice = lattice or Lattice(*maps.shape[1:])
     highest = maps.flatten(1).argmax(dim=1).tolist()
     middles = np.array([lattice.middle(cell) for cell in highest]).reshape(-1, 2)
     pixels = np.floor(middles * size + 1e-9).astype(int)  # thirds and the like are not exact
@@ -41,7 +39,7 @@ def widened(inside: Bool[Tensor, "n H W"]) -> Bool[Tensor, "n H W"]:
 
 
 def points_at(
-    maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"], lattice: Lattice | None = None
+    maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"], lattice: Lattice
 ) -> Bool[Tensor, " n"]:
     """Whether the highest point of each map lies inside."""
     height, width = inside.shape[1:]
@@ -50,13 +48,12 @@ def points_at(
 
 
 def mass_inside(
-    maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"], lattice: Lattice | None = None
+    maps: Float[Tensor, "n h w"], inside: Bool[Tensor, "n H W"], lattice: Lattice
 ) -> Float[Tensor, " n"]:
     """The share of each map that lies inside, cells spread evenly over the pixels nearest to them.
 
     Σ_inside aᵢ / Σ aᵢ        0 for a map of nothing
     """
-    lattice = lattice or Lattice(*maps.shape[1:])
     down = _shares(lattice.down, inside.shape[1]).to(maps)
     across = _shares(lattice.across, inside.shape[2]).to(maps)
     shares = down @ inside.to(maps) @ across.T  # of each cell that is inside

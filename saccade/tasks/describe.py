@@ -120,11 +120,11 @@ class Describer:
         for rows in torch.arange(len(captions)).split(self.batch):
             trace = self._follow(pictures[rows], [said[row] for row in rows.tolist()])
             seen = _mean([weights.cpu() for weights in trace.weights().values()])
+            cells = _cells(trace)
+            lattice = cells.lattice
             for i, row in enumerate(rows.tolist()):
                 pieces = self.vocabulary.spans(captions[row])
-                cells = _cells(trace)
-                maps = _on_picture(seen[i], cells, captions[row], pieces)
-                yield row, maps, cells.lattice
+                yield row, _on_picture(seen[i], cells, captions[row], pieces), lattice
 
     def looked(self, picture: UInt8[Tensor, "3 H W"], one: Described) -> Described:
         """The same caption with its attention, also if nobody watched it being made."""

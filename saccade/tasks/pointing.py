@@ -59,8 +59,8 @@ def pointed(
     describer: Describer, told: Captioned, number: int, said: Described
 ) -> Iterator[Pointed]:
     """The game at every word of a caption that the model made."""
-    assert said.cells is not None
     maps, meant = describer.words_looked_at(said), meaning(told, number, describer.settings)
+    assert said.cells is not None  # else nobody watched, and that was said
     yield from at_words(words(said.text), maps, said.cells.lattice, meant)
 
 

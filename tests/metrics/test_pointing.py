@@ -22,7 +22,7 @@ def test_the_peak_is_as_high_as_any_pixel_of_the_map_drawn_over_the_picture(
 ) -> None:
     maps, size = rand(3, h, w, seed=seed), (h * factor, w * factor)
     drawn = F.interpolate(maps[:, None], size, mode="bilinear")[:, 0]
-    for cells, one, (row, column) in zip(maps, drawn, peaks(maps, size).tolist()):
+    for cells, one, (row, column) in zip(maps, drawn, peaks(maps, size, Lattice(h, w)).tolist()):
         assert cells[row // factor, column // factor] == cells.max()
         if factor % 2:  # else no pixel lies right on the centre of a cell
             assert one[row, column] == pytest.approx(one.max())
@@ -31,7 +31,7 @@ def test_the_peak_is_as_high_as_any_pixel_of_the_map_drawn_over_the_picture(
 def test_a_cell_in_the_corner_is_pointed_at_in_its_middle_and_not_in_the_corner() -> None:
     maps = torch.zeros(1, 4, 4)
     maps[0, 0, 3] = 1
-    assert peaks(maps, (64, 64)).tolist() == [[8, 56]]
+    assert peaks(maps, (64, 64), Lattice(4, 4)).tolist() == [[8, 56]]
 
 
 def test_a_cell_that_looks_around_its_first_pixel_points_there() -> None:
@@ -41,20 +41,22 @@ def test_a_cell_that_looks_around_its_first_pixel_points_there() -> None:
     inside = torch.zeros(1, 64, 64, dtype=torch.bool)
     inside[0, 12:17, 36:41] = True
     assert points_at(maps, inside, cnn)
-    assert not points_at(maps, inside)
+    assert not points_at(maps, inside, Lattice(8, 8))
     # Nearest to it are 8 by 8 pixels from (12, 36) on.
     assert mass_inside(maps, inside, cnn).item() == pytest.approx(25 / 64)
-    assert mass_inside(maps, inside).item() == pytest.approx(1 / 64)
+    assert mass_inside(maps, inside, Lattice(8, 8)).item() == pytest.approx(1 / 64)
 
 
 @given(h=side, w=side, seed=st.integers(0, 99))
 def test_the_whole_picture_is_always_hit_and_nothing_never(h: int, w: int, seed: int) -> None:
     maps = rand(4, h, w, seed=seed)
     everywhere = torch.ones(4, 12, 13, dtype=torch.bool)
-    assert points_at(maps, everywhere).all()
-    assert not points_at(maps, ~everywhere).any()
-    torch.testing.assert_close(mass_inside(maps, everywhere), torch.ones(4, dtype=torch.float64))
-    assert mass_inside(maps, ~everywhere).eq(0).all()
+    assert points_at(maps, everywhere, Lattice(h, w)).all()
+    assert not points_at(maps, ~everywhere, Lattice(h, w)).any()
+    torch.testing.assert_close(
+        mass_inside(maps, everywhere, Lattice(h, w)), torch.ones(4, dtype=torch.float64)
+    )
+    assert mass_inside(maps, ~everywhere, Lattice(h, w)).eq(0).all()
 
 
 def test_the_margin_is_fifteen_pixels_of_five_hundred() -> None:
@@ -71,23 +73,24 @@ def test_each_map_is_judged_by_its_own_thing() -> None:
     maps[0, 0, 1], maps[1, 1, 0] = 1, 1
     inside = torch.zeros(2, 8, 8, dtype=torch.bool)
     inside[:, :4, 4:] = True  # above, on the right
-    assert points_at(maps, inside).tolist() == [True, False]
+    assert points_at(maps, inside, Lattice(2, 2)).tolist() == [True, False]
 
 
 def test_mass_is_what_lies_inside_by_hand() -> None:
     maps = torch.tensor([[[0.1, 0.2], [0.3, 0.4]]])
     left = torch.zeros(1, 4, 4, dtype=torch.bool)
     left[:, :, :2] = True
-    assert mass_inside(maps, left).item() == pytest.approx(0.4)
+    assert mass_inside(maps, left, Lattice(2, 2)).item() == pytest.approx(0.4)
     left[:, :, 2] = True  # and half of the cells on the right
-    assert mass_inside(maps, left).item() == pytest.approx(0.4 + 0.3)
-    assert mass_inside(0 * maps, left).item() == 0
+    assert mass_inside(maps, left, Lattice(2, 2)).item() == pytest.approx(0.4 + 0.3)
+    assert mass_inside(0 * maps, left, Lattice(2, 2)).item() == 0
 
 
 @given(seed=st.integers(0, 99))
 def test_what_is_outside_is_the_rest(seed: int) -> None:
     maps, inside = rand(3, 4, 2, seed=seed), rand(3, 8, 8, seed=seed + 1) > 0.5
-    total = mass_inside(maps, inside) + mass_inside(maps, ~inside)
+    even = Lattice(4, 2)
+    total = mass_inside(maps, inside, even) + mass_inside(maps, ~inside, even)
     torch.testing.assert_close(total, torch.ones(3, dtype=torch.float64))
 
 

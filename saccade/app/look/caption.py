@@ -45,12 +45,13 @@ def caption_look(
     """Where a model looked for each word; `shown` is a better picture than the one it saw."""
     describer, how = cast(Describer, model.tool), settings or LookSettings()
     one = prediction.described
-    assert one.cells is not None
+    maps = describer.words_looked_at(one)
+    assert one.cells is not None  # else nobody watched, and that was said
     if shown is None:
         shown = Shown.of(prediction.picture, describer, name=prediction.name)
     return PictureLook(
         rows=words(one.text),
-        maps=describer.words_looked_at(one),
+        maps=maps,
         lattice=one.cells.lattice,
         picture=shown.picture,
         title=f"{model.name}: attention to {shown.name}, mean over layers and heads",

@@ -19,32 +19,30 @@ BLUR = 0.6  # cells
 
 
 def smoothed(
-    weights: Float[np.ndarray, "h w"], size: int, lattice: Lattice | None = None
+    weights: Float[np.ndarray, "h w"], size: int, lattice: Lattice
 ) -> Float[np.ndarray, "size size"]:
-    """The map at many more places; without a `lattice` its cells tile the picture.
+    """The map at many more places.
 
         out = K_h a K_wᵀ        K[i, c] ∝ exp(−(xᵢ − c)² / 2σ²)
 
     Rows of K sum to one, so that an even map stays even.
     """
-    lattice = lattice or Lattice(*weights.shape)
     down, across = (_kernel(m, lattice.apart, size) for m in (lattice.down, lattice.across))
     return down @ weights @ across.T
 
 
 def as_cells(
-    weights: Float[np.ndarray, "h w"], size: int, lattice: Lattice | None = None
+    weights: Float[np.ndarray, "h w"], size: int, lattice: Lattice
 ) -> Float[np.ndarray, "size size"]:
     """Each cell as far as it is the nearest."""
-    lattice = lattice or Lattice(*weights.shape)
     return weights[np.ix_(nearest(lattice.down, size), nearest(lattice.across, size))]
 
 
 def lit(
-    weights: Float[Tensor, "h w"], size: int, lattice: Lattice | None = None, *, cells: bool = False
+    weights: Float[Tensor, "h w"], size: int, lattice: Lattice, *, cells: bool = False
 ) -> Float[np.ndarray, "size size"]:
     """How much light falls on each pixel: 1 where attention is highest, 0 where there is none."""
-    grow: Callable[..., np.ndarray] = as_cells if cells else smoothed
+    grow: Callable[[np.ndarray, int, Lattice], np.ndarray] = as_cells if cells else smoothed
     grown = grow(weights.double().numpy(), size, lattice)
     return grown / max(float(grown.max()), 1e-9)
 
@@ -52,7 +50,7 @@ def lit(
 def overlaid(
     picture: UInt8[np.ndarray, "H W 3"],
     weights: Float[Tensor, "h w"],
-    lattice: Lattice | None = None,
+    lattice: Lattice,
     *,
     cells: bool = False,
     opacity: float = OPACITY,
@@ -67,7 +65,7 @@ def overlaid(
 def veil(
     weights: Float[Tensor, "h w"],
     size: int,
-    lattice: Lattice | None = None,
+    lattice: Lattice,
     *,
     cells: bool = False,
     opacity: float = OPACITY,

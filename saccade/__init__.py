@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from saccade.app.api import load as load
     from saccade.app.look.traced import show as show
-    from saccade.attention.glance import Keep as Keep
-    from saccade.attention.looking import looking as looking
-    from saccade.attention.rollout import rolling_out as rolling_out
+    from saccade.attention.look.glance import Keep as Keep
+    from saccade.attention.look.looking import looking as looking
+    from saccade.attention.look.rollout import rolling_out as rolling_out
 
 __version__ = "0.1.0"
 __all__ = ["Keep", "load", "looking", "rolling_out", "show"]
 
 
 _HOMES = {
-    "Keep": "saccade.attention.glance",
+    "Keep": "saccade.attention.look.glance",
     "load": "saccade.app.api",
-    "looking": "saccade.attention.looking",
-    "rolling_out": "saccade.attention.rollout",
+    "looking": "saccade.attention.look.looking",
+    "rolling_out": "saccade.attention.look.rollout",
     "show": "saccade.app.look.traced",
 }
 

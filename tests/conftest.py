@@ -6,7 +6,7 @@ from jaxtyping import install_import_hook
 
 # All of saccade but the readers and lingua, which have no tensors and would be ten times slower.
 WITH_TENSORS = "app attention blocks config decode metrics models tasks train"
-DATA = "batches images mixed ragged rows shapes.backgrounds shapes.pictures vocabulary"
+DATA = "batches images mixed ragged rows shapes.drawing vocabulary"
 names = [*WITH_TENSORS.split(), *(f"data.{name}" for name in DATA.split())]
 install_import_hook([f"saccade.{name}" for name in names], "beartype.beartype")
 # These hold protocols, which have no bodies to check, and beartype cannot read their `Self`.

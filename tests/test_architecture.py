@@ -40,7 +40,7 @@ def imported(path: Path) -> set[str]:
 
 
 def layer(name: str) -> str | None:
-    """`saccade.models.gpt.Gpt` lies in `models`."""
+    """`saccade.models.text.gpt.Gpt` lies in `models`."""
     parts = name.split(".")
     return parts[1] if parts[0] == "saccade" and len(parts) > 1 and parts[1] in ALLOWED else None
 

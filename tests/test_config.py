@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from saccade.config import check_fraction, check_positive, from_dict, to_dict
 from saccade.errors import ConfigError
 from saccade.models import PRESETS
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translation import TranslationSettings
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.settings import TrainSettings
 
 

@@ -11,24 +11,24 @@ from torch import Tensor, nn
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator, CTranslate2Writer
 from saccade.app.export.make import export_run
-from saccade.app.look.caption import caption_look
-from saccade.app.look.caption_look import PictureLook
-from saccade.app.look.caption_pictures import SIDE, Shown
+from saccade.app.look.captioning.document import caption_look
+from saccade.app.look.captioning.images import SIDE, Shown
+from saccade.app.look.captioning.look import PictureLook
 from saccade.app.look.document import LookSettings, look_document
-from saccade.app.look.picture import Look
-from saccade.attention.glance import Glance, Keep
+from saccade.app.look.draw.picture import Look
+from saccade.attention.look.glance import Glance, Keep
 from saccade.data.images.members import Member
-from saccade.data.readers.images_tree import printable
+from saccade.data.readers.images.tree import printable
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, RunError
-from saccade.tasks.captioned import CaptioningSettings, Progress, silent
-from saccade.tasks.describe import Described, Describer, Picture, pixels_of
-from saccade.tasks.generate import Generated, Writer
-from saccade.tasks.reread import reread_text
-from saccade.tasks.translate import Translated, Translator
-from saccade.tasks.translation import TranslationSettings
+from saccade.tasks.captioning.captioner import Described, Describer, Picture, pixels_of
+from saccade.tasks.captioning.data import CaptioningSettings, Progress, silent
+from saccade.tasks.language.teacher_forced import reread_text
+from saccade.tasks.language.writer import Generated, Writer
+from saccade.tasks.translation.task import TranslationSettings
+from saccade.tasks.translation.translator import Translated, Translator
 from saccade.train.distributed import choose_device
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe

@@ -16,8 +16,8 @@ from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.alignment import alignment_error_rate, best_links
 from saccade.metrics.translation import score_translations
-from saccade.tasks.language import lines_loss, read_language, stream_loss
-from saccade.tasks.translation import pairs_loss, read_corpus
+from saccade.tasks.language.task import lines_loss, read_language, stream_loss
+from saccade.tasks.translation.task import pairs_loss, read_corpus
 
 Progress = Callable[[int, int], None]
 

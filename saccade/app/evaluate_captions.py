@@ -13,11 +13,11 @@ from saccade.data.shapes import Scene
 from saccade.decode.engine import Decoding
 from saccade.metrics.captioning import caption_scores
 from saccade.metrics.meteor import MISSING, nltk_meteor
-from saccade.tasks.captioned import Captioned, read_captioned
-from saccade.tasks.captioning import encode, mean_loss
-from saccade.tasks.describe import Describer
-from saccade.tasks.pointing import Pointed, can_point, point, pointed, tell
-from saccade.tasks.reasons import has_groups, reasons, worlds
+from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.captioning.data import Captioned, read_captioned
+from saccade.tasks.captioning.pointing import Pointed, can_point, point, pointed, tell
+from saccade.tasks.captioning.reasons import has_groups, reasons, worlds
+from saccade.tasks.captioning.task import encode, mean_loss
 
 Progress = Callable[[int, int], None]
 

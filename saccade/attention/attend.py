@@ -8,11 +8,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from saccade.attention import masks
-from saccade.attention.kernels.packed import packed_attention
 from saccade.attention.kernels.sdpa import sdpa_with_lse
+from saccade.attention.kernels.train.packed import packed_attention
+from saccade.attention.look.view import View, Watcher
 from saccade.attention.scores import Score, scaled_dot
 from saccade.attention.segments import Segments
-from saccade.attention.view import View, Watcher
 
 Mask = Bool[Tensor, "#B #N #T S"] | Segments | None
 

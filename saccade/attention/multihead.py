@@ -6,8 +6,8 @@ from torch import Tensor
 from saccade.attention.attend import Mask, fused
 from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
-from saccade.attention.kernels.linear import Linear, sums_later, together
-from saccade.attention.kernels.packed import packed_cross_attention, packed_self_attention
+from saccade.attention.kernels.train.linear import Linear, sums_later, together
+from saccade.attention.kernels.train.packed import packed_cross_attention, packed_self_attention
 from saccade.attention.segments import Segments
 from saccade.attention.site import Site
 from saccade.errors import ConfigError
@@ -73,7 +73,7 @@ class MultiHeadAttention(Site):
     def _joint(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B N T K"], ...]:
         layers = self.to_q, self.to_k, self.to_v
         if sums_later(x):
-            from saccade.attention.kernels.joint import apart
+            from saccade.attention.kernels.train.fused_qkv import apart
 
             joint = together(x, *layers, owed=True)
             return apart(joint, self.heads, *(layer.bias for layer in layers))

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.kernels.additive import additive_score
+from saccade.attention.kernels.train.additive import additive_score
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from torch import nn
 
 from saccade.attention.axes import TEXT, Axis
-from saccade.attention.view import Watcher
+from saccade.attention.look.view import Watcher
 
 
 class Site(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from saccade.attention.attend import Mask
 from saccade.attention.axes import TEXT, Axis
 from saccade.attention.cache import KeyValues
-from saccade.attention.kernels.linear import sums_later
+from saccade.attention.kernels.train.linear import sums_later
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.kernels import runs_kernels
 from saccade.blocks.mlp import FeedForward

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.kernels.linear import Linear, sums_later, together
+from saccade.attention.kernels.train.linear import Linear, sums_later, together
 from saccade.blocks.dropout import Dropout
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.kernels.linear import Linear, sums_later
+from saccade.attention.kernels.train.linear import Linear, sums_later
 from saccade.errors import ConfigError
 
 

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.attention.glance import Glance
-from saccade.attention.looking import Trace
+from saccade.attention.look.glance import Glance
+from saccade.attention.look.looking import Trace
 from saccade.data.vocabulary import END
+from saccade.decode.beam_state import Book, Found, Grown
 from saccade.decode.beams import Beams
-from saccade.decode.book import Book, Found, Grown
 from saccade.decode.leaving import enough_gone
 from saccade.decode.looks import Looks
 from saccade.decode.protocol import Candidate, Decodable, Hypothesis, OnStep, S

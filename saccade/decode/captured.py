@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.blocks.slots import Places, Room
+from saccade.blocks.inference.slots import Places, Room
 from saccade.decode.beam import Beam, hypotheses_of
-from saccade.decode.book import Book
+from saccade.decode.beam_state import Book
 from saccade.decode.greedy import Lines, best, chosen, hypotheses
 from saccade.decode.protocol import Hypothesis
 from saccade.decode.top import best_of, top
@@ -79,7 +79,7 @@ class Step:
         beams = self.slots.room.beams
         words = top(logits, 2 * beams)
         if self.kernels and beams <= MOST_BEAMS:
-            from saccade.decode import bookkeeping
+            from saccade.decode.kernels import advance as bookkeeping
 
             bookkeeping.advance(book, self.slots, words, self.penalty)
         else:
@@ -89,7 +89,7 @@ class Step:
     def _extend(self, lines: Lines, logits: Float[Tensor, "R V"]) -> None:
         words, log_p = chosen(logits, best)
         if self.kernels:
-            from saccade.decode import bookkeeping
+            from saccade.decode.kernels import advance as bookkeeping
 
             bookkeeping.advance_lines(lines, self.slots, words, log_p)
         else:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.attention.looking import Trace
+from saccade.attention.look.looking import Trace
 from saccade.decode.beam import Beam, search
 from saccade.decode.captured import Captured
 from saccade.decode.greedy import best, extend

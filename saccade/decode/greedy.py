@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from saccade.attention.looking import Trace
+from saccade.attention.look.looking import Trace
 from saccade.data.vocabulary import END
 from saccade.decode.beams import Beams
 from saccade.decode.leaving import enough_gone

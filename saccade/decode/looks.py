@@ -4,8 +4,8 @@ Every step keeps what all live rows saw. A hypothesis remembers the rows that it
 it does its words, and at the end finds its own looks along that trail.
 """
 
-from saccade.attention.glance import Glance, joined
-from saccade.attention.looking import Trace
+from saccade.attention.look.glance import Glance, joined
+from saccade.attention.look.looking import Trace
 
 
 class Looks:

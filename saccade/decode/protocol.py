@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.attention.glance import Glance
+from saccade.attention.look.glance import Glance
 
 
 @runtime_checkable

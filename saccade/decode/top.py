@@ -37,7 +37,7 @@ def top(logits: Float[Tensor, "R V"], count: int) -> Top:
     """The `count` best words of every row, or all there are."""
     count = min(count, logits.shape[1])
     if HAS_TRITON and logits.is_cuda and logits.shape[1] <= LARGEST_VOCABULARY and count <= MOST:
-        from saccade.decode.kernels import take_top
+        from saccade.decode.kernels.top import take_top
 
         return Top(*take_top(logits, count))
     logits = logits.float()

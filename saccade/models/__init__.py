@@ -2,26 +2,18 @@
 
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
-from saccade.models import (
-    caption_transformer,
-    convolutional,
-    gpt,
-    language,
-    rnn_attention,
-    seq2seq,
-    show_and_tell,
-    show_attend_tell,
-    transformer,
-)
-from saccade.models.caption_transformer import CaptionTransformerConfig
-from saccade.models.convolutional import ConvSeq2SeqConfig
-from saccade.models.gpt import GptConfig
-from saccade.models.language import RnnLanguageConfig
-from saccade.models.rnn_attention import RnnAttentionConfig
-from saccade.models.seq2seq import Seq2SeqConfig
-from saccade.models.show_and_tell import ShowAndTellConfig
-from saccade.models.show_attend_tell import ShowAttendTellConfig
-from saccade.models.transformer import TransformerConfig
+from saccade.models.caption import caption_transformer, show_and_tell, show_attend_tell
+from saccade.models.caption.caption_transformer import CaptionTransformerConfig
+from saccade.models.caption.show_and_tell import ShowAndTellConfig
+from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
+from saccade.models.text import convolutional, gpt, rnn_attention, seq2seq, transformer
+from saccade.models.text import rnn_language as language
+from saccade.models.text.convolutional import ConvSeq2SeqConfig
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.rnn_attention import RnnAttentionConfig
+from saccade.models.text.rnn_language import RnnLanguageConfig
+from saccade.models.text.seq2seq import Seq2SeqConfig
+from saccade.models.text.transformer import TransformerConfig
 
 FAMILIES: dict[str, type[ModelConfig]] = {
     "rnn-language": RnnLanguageConfig,

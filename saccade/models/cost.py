@@ -3,8 +3,8 @@
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from saccade.models.image_encoder import ImageEncoderConfig
-from saccade.models.vit import Vit
+from saccade.models.vision.image_encoder import ImageEncoderConfig
+from saccade.models.vision.vit import Vit
 
 
 def multiply_adds(config: ImageEncoderConfig, height: int, width: int) -> int:

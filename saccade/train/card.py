@@ -2,7 +2,7 @@
 
 import math
 
-from saccade.tasks.captioned import CaptioningSettings
+from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.files import replace_file
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe

@@ -18,12 +18,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from saccade.errors import CheckpointError, RunError
 from saccade.tasks.base import Batch, Task
-from saccade.train.ahead import Ahead
 from saccade.train.average import Average
 from saccade.train.captured import Captured
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
 from saccade.train.optimizer import make_optimizer, set_rate
+from saccade.train.prefetch import Ahead
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
 

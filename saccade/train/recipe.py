@@ -10,9 +10,9 @@ import tomli_w
 from saccade.config import ModelConfig, from_dict, to_dict
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, family
-from saccade.tasks.captioned import CaptioningSettings
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translation import TranslationSettings
+from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.settings import TrainSettings
 
 TaskSettings = TranslationSettings | LanguageSettings | CaptioningSettings

@@ -15,12 +15,12 @@ from saccade.data.batches import Batches
 from saccade.data.mixed import MixedBatches
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError, RunError
-from saccade.models.show_attend_tell import ShowAttendTellConfig
+from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.tasks.base import Plan, Task
-from saccade.tasks.captioned import CaptioningSettings
-from saccade.tasks.captioning import Captioning
-from saccade.tasks.language import Language
-from saccade.tasks.translation import Translation, TranslationSettings
+from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.captioning.task import Captioning
+from saccade.tasks.language.task import Language
+from saccade.tasks.translation.task import Translation, TranslationSettings
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, load_newest, save_checkpoint
 from saccade.train.distributed import World, join_world

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from saccade.data.lingua import LinguaSettings
-from saccade.models.language import RnnLanguageConfig
-from saccade.models.rnn_attention import RnnAttentionConfig
-from saccade.models.show_attend_tell import ShowAttendTellConfig
-from saccade.tasks.captioned import CaptioningSettings
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translation import TranslationSettings
+from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
+from saccade.models.text.rnn_attention import RnnAttentionConfig
+from saccade.models.text.rnn_language import RnnLanguageConfig
+from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
@@ -63,6 +63,6 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train=replace(QUICK, steps=2),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("saccade.tasks.captioned.HELD_BACK", 12)
+        patch.setattr("saccade.tasks.captioning.data.HELD_BACK", 12)
         train(recipe, folder, lambda event: None)
     return folder

@@ -16,8 +16,8 @@ import pytest
 
 from saccade.app.cli import main
 from saccade.data.images import cache
-from saccade.models.show_and_tell import ShowAndTellConfig
-from saccade.tasks.captioned import CaptioningSettings
+from saccade.models.caption.show_and_tell import ShowAndTellConfig
+from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.recipe import Recipe, save_recipe
 from saccade.train.settings import TrainSettings
 from tests.data.images_made import picture, rows

@@ -254,7 +254,7 @@ def test_places_without_images_are_told(
 def test_eval_scores_what_the_captioner_says_itself(
     captioner: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr("saccade.tasks.captioned.HELD_BACK", 12)
+    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 12)
     assert run(["eval", str(captioner), "--beam", "2", "--json"], monkeypatch) == 0
     found = json.loads(capsys.readouterr().out)
     scenes = [shapes.scene("test", index, shapes.ShapesSettings(size=32)) for index in range(12)]
@@ -307,7 +307,7 @@ def test_eval_asks_a_captioner_about_groups_that_it_was_not_trained_with(
 def test_eval_takes_any_split_of_shapes(
     split: str, captioner: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr("saccade.tasks.captioned.HELD_BACK", 5)
+    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 5)
     assert run(["eval", str(captioner), "--split", split, "--beam", "1"], monkeypatch) == 0
     told = capsys.readouterr().out
     assert "BLEU-4" in told

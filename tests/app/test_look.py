@@ -9,8 +9,8 @@ import pytest
 import torch
 from PIL import Image
 
-from saccade.app.look.colour import ink, shade
-from saccade.app.look.picture import Look
+from saccade.app.look.draw.colour import ink, shade
+from saccade.app.look.draw.picture import Look
 from saccade.errors import ConfigError, WriteError
 
 LOOK = Look(

@@ -27,7 +27,7 @@ def photo(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def few_scenes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("saccade.tasks.captioned.HELD_BACK", 12)
+    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 12)
 
 
 def document_of(page: Path) -> dict:

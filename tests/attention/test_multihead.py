@@ -8,9 +8,9 @@ from saccade.attention import masks
 from saccade.attention.attend import attend
 from saccade.attention.axes import SOURCE, TARGET, TEXT
 from saccade.attention.cache import KeyValues
-from saccade.attention.glance import Keep
 from saccade.attention.ladder import SelfAttention
-from saccade.attention.looking import looking
+from saccade.attention.look.glance import Keep
+from saccade.attention.look.looking import looking
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.segments import Segments
 from saccade.errors import ConfigError

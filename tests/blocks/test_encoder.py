@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from saccade.models.gpt import GptConfig
-from saccade.models.vit import VitConfig
+from saccade.models.text.gpt import GptConfig
+from saccade.models.vision.vit import VitConfig
 from tests.interpreter import interpreted, mend_interpreter
 
 VIT = VitConfig(image=12, patch=4, width=20, depth=3, heads=2, classes=5)
@@ -102,8 +102,9 @@ def test_the_lean_stack_scores_pictures_as_the_plain_formulas_do(found: Found) -
 def main(path: str) -> None:
     mend_interpreter()
     from saccade.attention import multihead
-    from saccade.blocks import dropout, encoder, lean, mlp, patches, residual
-    from saccade.models.lean_vit import LeanVit
+    from saccade.blocks import dropout, encoder, mlp, patches, residual
+    from saccade.blocks.inference import lean
+    from saccade.models.inference.lean_vit import LeanVit
 
     def always(x: Tensor) -> bool:
         return True

@@ -2,7 +2,7 @@
 
 import torch
 
-from saccade.attention.glance import Glance
+from saccade.attention.look.glance import Glance
 
 
 def same_look(one: Glance, other: Glance) -> None:

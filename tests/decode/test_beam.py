@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.attention.glance import Glance
-from saccade.attention.looking import looking
+from saccade.attention.look.glance import Glance
+from saccade.attention.look.looking import looking
 from saccade.config import ModelConfig
 from saccade.data.vocabulary import END, START
 from saccade.decode.beam import Beam, search

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.blocks.gates import GATES
-from saccade.blocks.slots import Room, Slots
+from saccade.blocks.inference.slots import Room, Slots
+from saccade.blocks.recurrent.gates import GATES
 from saccade.data.vocabulary import END, START
 from saccade.decode.beam import Beam, search
-from saccade.decode.book import Book
+from saccade.decode.beam_state import Book
 from saccade.decode.captured import Captured, Step, room_for
 from saccade.decode.greedy import Lines, extend
 from saccade.decode.top import best_of, top
-from saccade.models.lean import lean
+from saccade.models.inference.lean import lean
 from tests.models import captioners
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TARGET, TRANSLATORS, build
 
@@ -105,7 +105,7 @@ def extends_as_the_plain_way_does() -> None:
 
 @check
 def one_kernel_books_what_many_operations_do() -> None:
-    from saccade.decode import bookkeeping
+    from saccade.decode.kernels.top import advance as bookkeeping
 
     for beams, vocabulary, seed in ((2, 4, 0), (3, 9, 1), (5, 40, 2), (8, 20, 3)):
         rng = torch.Generator().manual_seed(seed)
@@ -154,7 +154,7 @@ def empty_slots(sentences: int, beams: int) -> Slots:
 
 @check
 def one_kernel_notes_what_many_operations_do() -> None:
-    from saccade.decode import bookkeeping
+    from saccade.decode.kernels.top import advance as bookkeeping
 
     rng = torch.Generator().manual_seed(0)
     both = [Lines.fresh(torch.tensor([9, 1, 5, 0, 7]), 16) for _ in range(2)]
@@ -171,7 +171,7 @@ def one_kernel_notes_what_many_operations_do() -> None:
 
 @check
 def beams_that_share_a_memory_read_what_the_formula_says() -> None:
-    from saccade.attention.kernels.additive_beams import read
+    from saccade.attention.kernels.decode.additive_beams import read
 
     rng = torch.Generator().manual_seed(0)
     for sentences, beams, places, hidden, width in ((3, 1, 5, 7, 9), (2, 3, 31, 300, 140)):
@@ -214,7 +214,7 @@ def a_cell_steps_in_one_kernel_as_its_gates_do() -> None:
 
 @check
 def one_reading_finds_the_best_words() -> None:
-    from saccade.decode import kernels
+    from saccade.decode.kernels.top import top as kernels
 
     kernels.CHUNK, kernels.AT_ONCE = 16, 4
     for seed in range(3):
@@ -230,7 +230,7 @@ def one_reading_finds_the_best_words() -> None:
 
 @check
 def residual_and_norm_and_embedding_are_one_kernel_each() -> None:
-    from saccade.blocks import lean_kernels
+    from saccade.blocks.inference import lean_kernels
 
     torch.manual_seed(0)
     x, y, weight, bias = torch.randn(5, 48), torch.randn(5, 48), torch.randn(48), torch.randn(48)
@@ -276,7 +276,7 @@ def test_places_that_a_batch_leaves_empty_are_over_from_the_beginning() -> None:
 
 
 def main(path: str) -> None:
-    from tests.attention.kernels.test_tiles import mend_interpreter
+    from tests.attention.kernels.look.test_tiles import mend_interpreter
 
     mend_interpreter()
     found: dict[str, str] = {}

@@ -6,7 +6,7 @@ import torch
 from saccade.data.vocabulary import END, PAD
 from saccade.decode.beam import Beam, search
 from saccade.decode.greedy import extend
-from tests.models.test_gpt import hugging_face, twin
+from tests.models.text.test_gpt import hugging_face, twin
 
 FIRST = torch.arange(4, 16)
 LIMITS = torch.full((12,), 14)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.rows import Rows
-from saccade.models.caption_transformer import CaptionTransformer, CaptionTransformerConfig
+from saccade.models.caption.caption_transformer import CaptionTransformer, CaptionTransformerConfig
 
 VOCABULARY = 11
 CONFIGS: dict[str, CaptionTransformerConfig] = {

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from saccade.data.rows import Rows
-from saccade.models.captioner import CaptionerConfig, Told
-from saccade.models.show_and_tell import ShowAndTellConfig
-from saccade.models.show_attend_tell import ShowAttendTellConfig
+from saccade.models.caption.captioner import CaptionerConfig, Told
+from saccade.models.caption.show_and_tell import ShowAndTellConfig
+from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 
 VOCABULARY = 11
 WORDS = {"vocabulary": VOCABULARY, "dropout": 0.0}

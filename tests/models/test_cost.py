@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from saccade.models import mobilenet, resnet, vit
 from saccade.models.cost import multiply_adds
-from saccade.models.vit import VitConfig
+from saccade.models.vision import mobilenet, resnet, vit
+from saccade.models.vision.vit import VitConfig
 
 GIGA = {  # multiply-adds of one picture of 224 × 224, measured on timm's and torchvision's models
     "vit-ti-16": 1.25,

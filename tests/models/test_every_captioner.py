@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
-from saccade.attention.looking import looking
+from saccade.attention.look.looking import looking
 from saccade.config import from_dict, to_dict
 from saccade.data.vocabulary import START
 from saccade.decode.beam import Beam, search
@@ -16,7 +16,7 @@ from saccade.decode.greedy import extend
 from saccade.decode.protocol import SharedState
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, family
-from saccade.models.captioner import CaptionerConfig
+from saccade.models.caption.captioner import CaptionerConfig
 
 from .gallery import CAPTIONERS, CAPTIONS, OF, PICTURES, TOLD, VOCABULARY, build, each, rows, told
 

@@ -17,7 +17,7 @@ from saccade.models import (
     Seq2SeqConfig,
     TransformerConfig,
 )
-from saccade.models.captioner import CaptionerConfig
+from saccade.models.caption.captioner import CaptionerConfig
 
 VOCABULARY = 11
 SMALL = {"vocabulary": VOCABULARY, "width": 8, "heads": 2, "hidden": 16, "longest": 24}

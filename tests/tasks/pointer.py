@@ -12,9 +12,9 @@ from saccade.data.images.lattice import Lattice
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.pointing import widened
-from saccade.tasks.captioned import Captioned, CaptioningSettings
-from saccade.tasks.describe import Described, Describer
-from saccade.tasks.pointing import meaning
+from saccade.tasks.captioning.captioner import Described, Describer
+from saccade.tasks.captioning.data import Captioned, CaptioningSettings
+from saccade.tasks.captioning.pointing import meaning
 
 CELLS = 8
 Saying = Callable[[int], str]

@@ -9,10 +9,10 @@ from typing import Any
 
 from safetensors.torch import load_file
 
-from saccade.models.gpt import GptConfig
-from saccade.models.transformer import TransformerConfig
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translation import TranslationSettings
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.transformer import TransformerConfig
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.recipe import Recipe
 from saccade.train.run import Note, Outcome, train
 from saccade.train.settings import TrainSettings

@@ -7,7 +7,7 @@ import pytest
 from small import small_recipe, train_noting, write_corpus
 
 from saccade.config import ModelConfig
-from saccade.models.seq2seq import Seq2SeqConfig
+from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.train.run import make_task
 
 PADDED = Seq2SeqConfig(width=16, depth=1, dropout=0.0)

@@ -15,7 +15,7 @@ from small import HaltError, halt_at, hashes, ignore, losses, same_run, small_re
 from small import write_corpus as write
 
 from saccade.errors import CheckpointError, RunError
-from saccade.tasks.translation import Translation
+from saccade.tasks.translation.task import Translation
 from saccade.train.checkpoint import load_newest
 from saccade.train.fit import Skipped, Update, Validated
 from saccade.train.run import train

@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from saccade.errors import ConfigError
-from saccade.models.resnet import PRESETS
-from saccade.models.show_and_tell import ShowAndTellConfig
-from saccade.tasks import captioned
-from saccade.tasks.captioned import CaptioningSettings
+from saccade.models.caption.show_and_tell import ShowAndTellConfig
+from saccade.models.vision.resnet import PRESETS
+from saccade.tasks.captioning import data as captioned
+from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train

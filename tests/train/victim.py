@@ -20,7 +20,7 @@ import torch
 import torch._dynamo  # what the first optimizer would import, once for all lives
 from small import small_recipe
 
-from saccade.tasks.translation import Translation
+from saccade.tasks.translation.task import Translation
 from saccade.train import checkpoint, files, fit, run
 from saccade.train.average import Average
 from saccade.train.checkpoint import Checkpoint

@@ -14,10 +14,10 @@ from saccade.app.bench.peers import ctranslate, marian
 from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
 from saccade.app.bench.sentences import Sentences, numbered, word
 from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Size
-from saccade.blocks.affine import Precision
+from saccade.blocks.inference.affine import Precision
 from saccade.config import check_positive
 from saccade.data.vocabulary import CONTROL
-from saccade.models.transformer import Transformer, TransformerConfig
+from saccade.models.text.transformer import Transformer, TransformerConfig
 
 PEERS = ("huggingface", "ctranslate2", "ctranslate2-int8")
 COUNTS: dict[Size, int] = {"small": 64, "base": 256}

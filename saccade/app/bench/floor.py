@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 
 from saccade.app.bench.timing import Work, measure
-from saccade.models.gpt import GptConfig
-from saccade.models.rnn_attention import RnnAttentionConfig
-from saccade.models.transformer import TransformerConfig
-from saccade.models.vit import VitConfig
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.rnn_attention import RnnAttentionConfig
+from saccade.models.text.transformer import TransformerConfig
+from saccade.models.vision.vit import VitConfig
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SIDE = {"cuda": 8192, "cpu": 2048}  # of the matrices whose product is timed

@@ -14,7 +14,7 @@ from saccade.app.bench.sentences import Sentences, translation_task
 from saccade.app.bench.settings import TRANSFORMERS, BenchSettings, Size
 from saccade.app.bench.timing import Work, by_the_wall, measure
 from saccade.config import check_positive
-from saccade.models.transformer import TransformerConfig
+from saccade.models.text.transformer import TransformerConfig
 
 Varied = Literal["length", "sentences", "width"]
 HEAD = 64  # the width of a head

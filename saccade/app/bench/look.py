@@ -9,11 +9,11 @@ from torch import Tensor
 
 from saccade.app.bench.timing import Timing, Work, measure
 from saccade.attention import masks
-from saccade.attention.glance import BUNDLE, ROWS, Glance, Keep
-from saccade.attention.kernels import dense
+from saccade.attention.kernels.look import dense
 from saccade.attention.kernels.sdpa import sdpa_with_lse
-from saccade.attention.observe import observe
-from saccade.attention.view import View
+from saccade.attention.look.glance import BUNDLE, ROWS, Glance, Keep
+from saccade.attention.look.observe import observe
+from saccade.attention.look.view import View
 from saccade.errors import ConfigError
 
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}

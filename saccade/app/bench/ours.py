@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from saccade.app.bench.sentences import numbered
 from saccade.app.bench.timing import Work
-from saccade.blocks.affine import Precision
+from saccade.blocks.inference.affine import Precision
 from saccade.decode.engine import Decoding
 from saccade.tasks.base import Task
-from saccade.tasks.translate import Translator
+from saccade.tasks.translation.translator import Translator
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings

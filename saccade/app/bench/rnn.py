@@ -14,10 +14,10 @@ from saccade.app.bench.peers.step_by_step import StepByStep, copy_weights
 from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
 from saccade.app.bench.sentences import Sentences, translation_task
 from saccade.app.bench.settings import LENGTHS, BenchSettings, Size
-from saccade.blocks.affine import Precision
+from saccade.blocks.inference.affine import Precision
 from saccade.config import check_positive
 from saccade.data.vocabulary import CONTROL
-from saccade.models.rnn_attention import RnnAttention, RnnAttentionConfig
+from saccade.models.text.rnn_attention import RnnAttention, RnnAttentionConfig
 
 PEERS = ("loop",)
 Kind = Literal["readout", "input"]

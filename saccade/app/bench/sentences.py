@@ -14,8 +14,8 @@ from saccade.data.batches import pad
 from saccade.data.mixed import MixedBatches
 from saccade.data.vocabulary import CONTROL, END, PAD, START, Vocabulary
 from saccade.tasks.base import Task
-from saccade.tasks.language import Language, LanguageSettings
-from saccade.tasks.translation import Translation, TranslationSettings
+from saccade.tasks.language.task import Language, LanguageSettings
+from saccade.tasks.translation.task import Translation, TranslationSettings
 
 
 class Padded(NamedTuple):

@@ -11,7 +11,7 @@ from saccade.app.bench.race import check_peers
 from saccade.app.bench.sentences import Sentences
 from saccade.config import ModelConfig, check_positive
 from saccade.errors import ConfigError
-from saccade.models.transformer import TransformerConfig
+from saccade.models.text.transformer import TransformerConfig
 from saccade.train.distributed import choose_device
 
 Config = TypeVar("Config", bound=ModelConfig)

@@ -15,7 +15,7 @@ from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose,
 from saccade.app.bench.sentences import language_task, translation_task
 from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Size
 from saccade.config import check_fraction, check_positive
-from saccade.models.gpt import GptConfig
+from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Task
 
 LANGUAGE: dict[Size, GptConfig] = {

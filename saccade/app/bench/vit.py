@@ -20,9 +20,9 @@ from saccade.app.bench.settings import RaceSettings
 from saccade.config import check_positive
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
-from saccade.models.lean_vit import LeanVit, RecordedVit
-from saccade.models.vit import PRESETS, Vit, VitConfig
-from saccade.models.vit_names import translated
+from saccade.models.inference.lean_vit import LeanVit, RecordedVit
+from saccade.models.names.vit import translated
+from saccade.models.vision.vit import PRESETS, Vit, VitConfig
 
 
 class Peer(NamedTuple):

@@ -13,7 +13,7 @@ from saccade.app.evaluate import evaluate
 from saccade.data.lingua import LinguaSettings
 from saccade.decode.engine import Decoding
 from saccade.errors import RunError
-from saccade.models.rnn_attention import RnnAttentionConfig
+from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import recipe
 

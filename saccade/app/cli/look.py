@@ -11,7 +11,7 @@ from saccade.app.api import CaptioningModel, LanguageModel, TranslationModel, lo
 from saccade.app.cli.look_images import look_at_pictures, pictures_to_look_at, say_written
 from saccade.app.cli.output import busy
 from saccade.app.look.document import look_document
-from saccade.app.look.picture import save_document
+from saccade.app.look.draw.picture import save_document
 from saccade.app.look.settings import LookSettings
 from saccade.data.readers import read_texts
 from saccade.errors import ConfigError

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from saccade.app.api import CaptioningModel
 from saccade.app.cli.output import busy, say
-from saccade.app.look.caption import caption_document, caption_look
-from saccade.app.look.caption_pictures import Shown, shown_split
-from saccade.app.look.picture import save_document
+from saccade.app.look.captioning.document import caption_document, caption_look
+from saccade.app.look.captioning.images import Shown, shown_split
+from saccade.app.look.draw.picture import save_document
 from saccade.app.look.settings import LookSettings
 from saccade.errors import ConfigError
-from saccade.tasks.captioned import read_captioned
+from saccade.tasks.captioning.data import read_captioned
 
 
 def pictures_to_look_at(

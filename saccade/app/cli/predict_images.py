@@ -11,7 +11,7 @@ from torch import Tensor
 from saccade.app.api import CaptioningModel, CaptionPrediction
 from saccade.app.cli.output import counting, print_json, say
 from saccade.data.images.members import Member
-from saccade.data.readers.images_named import Named, holds_images, named_images
+from saccade.data.readers.images.named import Named, holds_images, named_images
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError, SaccadeError
 

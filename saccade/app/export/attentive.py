@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from saccade.app.export.graphs import Graphs, Positions, Slot, linear, source_mask
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.residual import PreNorm
-from saccade.models.gpt import Gpt
-from saccade.models.transformer import Transformer
+from saccade.models.text.gpt import Gpt
+from saccade.models.text.transformer import Transformer
 
 
 def _look(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from saccade.app.export.graphs import Graphs, Positions, Slot, linear, source_mask
 from saccade.blocks.conv import HALF, pad_around
-from saccade.models.convolutional import ConvSeq2Seq
+from saccade.models.text.convolutional import ConvSeq2Seq
 
 
 class _Gate(nn.Module):

@@ -17,8 +17,8 @@ from saccade.app.export.graphs import FURTHEST
 from saccade.blocks.positions import FixedPositions, make_positions
 from saccade.data.vocabulary import CONTROL, END, START, UNKNOWN, Vocabulary
 from saccade.errors import ConfigError
-from saccade.models.gpt import GptConfig
-from saccade.models.transformer import TransformerConfig
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.transformer import TransformerConfig
 
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int16", "int8", "int8_float32", "int8_float16"

@@ -19,8 +19,8 @@ from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Hypothesis
 from saccade.errors import ConfigError, DataError
-from saccade.tasks.generate import Generated, Writer
-from saccade.tasks.translate import Translated, Translator
+from saccade.tasks.language.writer import Generated, Writer
+from saccade.tasks.translation.translator import Translated, Translator
 
 BATCH_TOKENS = 4096  # of source, times the beam
 PATIENCE = 2.0  # endings asked for, as a multiple of the beam

@@ -12,7 +12,7 @@ from saccade.app.export.folder import default_folder, describe, is_fresh, requir
 from saccade.app.export.readme import ctranslate2_readme
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError, RunError
-from saccade.tasks.captioned import CaptioningSettings
+from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.folder import RunFolder
 
 Target = Literal["ctranslate2", "onnx"]

@@ -26,12 +26,12 @@ from saccade.app.export.recurrent import (
     seq2seq_graphs,
 )
 from saccade.errors import ConfigError
-from saccade.models.convolutional import ConvSeq2Seq
-from saccade.models.gpt import Gpt
-from saccade.models.language import RnnLanguageModel
-from saccade.models.rnn_attention import RnnAttention
-from saccade.models.seq2seq import Seq2Seq
-from saccade.models.transformer import Transformer
+from saccade.models.text.convolutional import ConvSeq2Seq
+from saccade.models.text.gpt import Gpt
+from saccade.models.text.rnn_attention import RnnAttention
+from saccade.models.text.rnn_language import RnnLanguageModel
+from saccade.models.text.seq2seq import Seq2Seq
+from saccade.models.text.transformer import Transformer
 
 # No two are the same, so that the exporter cannot take one size for another.
 EXAMPLE = {"rows": 3, "source": 5, "past": 4, "words": 2}

@@ -3,7 +3,7 @@
 from saccade.app.export.graphs import Slot
 from saccade.config import ModelConfig
 from saccade.data.vocabulary import END, PAD, START, UNKNOWN
-from saccade.models.transformer import TransformerConfig
+from saccade.models.text.transformer import TransformerConfig
 
 TOKENS = f"""`tokenizer.json` is read by the `tokenizers` package. Numbers below four are control
 tokens: {PAD} fills up, {START} starts a text, {END} ends it, {UNKNOWN} is an unknown word."""

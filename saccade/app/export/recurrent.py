@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from saccade.app.export.graphs import Graphs, Slot, linear, source_mask
 from saccade.attention.scores import Additive
-from saccade.blocks.rnn import Rnn, RnnState, SourceReader, reverse
-from saccade.models.language import RnnLanguageModel
-from saccade.models.rnn_attention import RnnAttention
-from saccade.models.seq2seq import Seq2Seq
+from saccade.blocks.recurrent.rnn import Rnn, RnnState, SourceReader, reverse
+from saccade.models.text.rnn_attention import RnnAttention
+from saccade.models.text.rnn_language import RnnLanguageModel
+from saccade.models.text.seq2seq import Seq2Seq
 
 Look = Callable[[Tensor], Tensor]
 ORDERS: dict[type[nn.RNNBase], tuple[str, tuple[int, ...]]] = {

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import text_axis
-from saccade.app.look.caption import caption_document
-from saccade.app.look.caption_pictures import Shown
+from saccade.app.look.captioning.document import caption_document
+from saccade.app.look.captioning.images import Shown
 from saccade.app.look.settings import FORMAT, Looker, LookSettings, place_name
 from saccade.app.look.site import Plan, add_zoom, site_entry
 from saccade.app.look.telling import choices_of, history, rounded
@@ -22,10 +22,10 @@ from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Candidate
 from saccade.errors import ConfigError
-from saccade.tasks.describe import Describer
-from saccade.tasks.generate import Writer
-from saccade.tasks.reread import Reread, reread_text, reread_translation
-from saccade.tasks.translate import Translated, Translator
+from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.language.teacher_forced import Reread, reread_text, reread_translation
+from saccade.tasks.language.writer import Writer
+from saccade.tasks.translation.translator import Translated, Translator
 
 
 def look_document(

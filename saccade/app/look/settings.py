@@ -6,9 +6,9 @@ from typing import Protocol, runtime_checkable
 import tyro
 
 from saccade.errors import ConfigError
-from saccade.tasks.describe import Describer
-from saccade.tasks.generate import Writer
-from saccade.tasks.translate import Translator
+from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.language.writer import Writer
+from saccade.tasks.translation.translator import Translator
 
 FORMAT = "saccade-look/1"
 PLACES = ("best", "2nd", "3rd")

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from saccade.app.look.arrays import Blobs, Kind
-from saccade.attention.glance import Glance, Keep
+from saccade.attention.look.glance import Glance, Keep
+from saccade.attention.look.watching import sites
 from saccade.attention.multihead import MultiHeadAttention
-from saccade.attention.watching import sites
 
 DENSE = 256  # positions up to which every weight is kept
 EXACT_BYTES = 4_000_000  # up to which weights have 16 bits

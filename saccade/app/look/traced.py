@@ -6,11 +6,11 @@ from typing import Any
 
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.document import FORMAT
+from saccade.app.look.draw.picture import save_document
 from saccade.app.look.html import framed
-from saccade.app.look.picture import save_document
 from saccade.app.look.site import Plan, add_zoom, site_entry
 from saccade.attention.axes import Axis
-from saccade.attention.looking import Trace
+from saccade.attention.look.looking import Trace
 from saccade.errors import ConfigError
 
 Tokens = list[str] | dict[str, list[str]]

@@ -12,15 +12,15 @@ from starlette.exceptions import HTTPException
 import saccade
 from saccade.app.look.html import page_html
 from saccade.app.serve.batcher import Batcher, Job
-from saccade.app.serve.errors import GoneError, RequestError, internal, to_json
-from saccade.app.serve.guard import Application, Guard
+from saccade.app.serve.http.errors import GoneError, RequestError, internal, to_json
+from saccade.app.serve.http.guard import Application, Guard
+from saccade.app.serve.http.stream import EventStream, Waiting
+from saccade.app.serve.jobs import look_job, predict_job
 from saccade.app.serve.metrics import Metrics
-from saccade.app.serve.reading import FORM, READER, Asked, Reading
+from saccade.app.serve.requests import FORM, READER, Asked, Reading
 from saccade.app.serve.runs import Run
 from saccade.app.serve.schema import LookRequest, PredictRequest, Schemas
 from saccade.app.serve.settings import ServeSettings
-from saccade.app.serve.stream import EventStream, Waiting
-from saccade.app.serve.work import look_job, predict_job
 
 # The page carries its own policy, which names its program by its hash; this adds what only a
 # header can say.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from saccade.app.serve.errors import RequestError, internal, invalid
+from saccade.app.serve.http.errors import RequestError, internal, invalid
 from saccade.app.serve.metrics import Metrics
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.worker import Worker

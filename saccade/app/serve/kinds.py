@@ -15,19 +15,19 @@ import torch
 from prometheus_client import Counter
 from torch import Tensor
 
-from saccade.app.look.caption_pictures import Shown
+from saccade.app.look.captioning.images import Shown
 from saccade.app.serve.batcher import Job
 from saccade.app.serve.draft import Draft
-from saccade.app.serve.errors import RequestError, invalid
+from saccade.app.serve.http.errors import RequestError, invalid
 from saccade.app.serve.schema import PredictRequest
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Candidate, OnStep
-from saccade.tasks.captioned import CaptioningSettings
-from saccade.tasks.describe import Described, Describer
-from saccade.tasks.generate import Generated, Writer
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translate import Translated, Translator
-from saccade.tasks.translation import TranslationSettings
+from saccade.tasks.captioning.captioner import Described, Describer
+from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.language.writer import Generated, Writer
+from saccade.tasks.translation.task import TranslationSettings
+from saccade.tasks.translation.translator import Translated, Translator
 
 Takes = Literal["text", "image"]
 Given = str | Tensor | Shown  # a text, or a picture made to fit

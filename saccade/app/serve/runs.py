@@ -6,10 +6,10 @@ from threading import Lock
 from typing import Any
 
 from saccade.app.api import CaptioningModel, LanguageModel, TranslationModel, load
-from saccade.app.serve.errors import RequestError
+from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.kinds import KINDS, Tool
 from saccade.app.serve.worker import Worker
-from saccade.attention.watching import sites
+from saccade.attention.look.watching import sites
 from saccade.errors import ConfigError, RunError
 from saccade.models import family
 from saccade.train.folder import RunFolder

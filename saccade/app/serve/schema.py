@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from saccade.app.serve.errors import RequestError, invalid
+from saccade.app.serve.http.errors import RequestError, invalid
+from saccade.app.serve.http.strict_json import is_unicode
 from saccade.app.serve.settings import ServeSettings
-from saccade.app.serve.strict_json import is_unicode
 
 LARGEST_SEED = 2**63 - 1
 LONGEST_NAME = 200

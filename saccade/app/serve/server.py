@@ -17,12 +17,12 @@ from types import FrameType
 import uvicorn
 
 from saccade.app.serve.app import Service, make_app
-from saccade.app.serve.logs import log_plainly
-from saccade.app.serve.protocol import protocol_class
-from saccade.app.serve.reading import READER, read_jobs
+from saccade.app.serve.http.logs import log_plainly
+from saccade.app.serve.http.protocol import protocol_class
+from saccade.app.serve.jobs import Decoder
+from saccade.app.serve.requests import READER, read_jobs
 from saccade.app.serve.runs import Run, find_runs
 from saccade.app.serve.settings import ServeSettings
-from saccade.app.serve.work import Decoder
 from saccade.app.serve.worker import Worker
 from saccade.errors import ConfigError, SaccadeError
 

@@ -1,4 +1,4 @@
-"""A recurrent cell's step after its products, one kernel for each kind; see `blocks/gates.py`.
+"""A recurrent cell's step after its products, one kernel for each kind; see `gates.py`.
 
 Products may stand beside others in wider rows, and the new state may take the old one's place.
 """

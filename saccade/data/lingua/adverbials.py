@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.names import (
+from saccade.data.lingua.noun_phrases import named, simple
+from saccade.data.lingua.tokens import Mot, Phrase, Word, de, definite, empty, fixed
+from saccade.data.lingua.verb_groups import Tense
+from saccade.data.lingua.words.names import (
     ANY_TIME,
     CITIES,
     COUNTRIES,
@@ -17,10 +20,7 @@ from saccade.data.lingua.names import (
     WEEKDAYS,
     Expression,
 )
-from saccade.data.lingua.noun_phrases import named, simple
-from saccade.data.lingua.nouns import BY_KIND
-from saccade.data.lingua.tokens import Mot, Phrase, Word, de, definite, empty, fixed
-from saccade.data.lingua.verb_groups import Tense
+from saccade.data.lingua.words.nouns import BY_KIND
 
 _TIMES: Mapping[Tense, tuple[Expression, ...]] = {
     Tense.PRESENT: PRESENT_TIME + ANY_TIME + WEEKDAYS,

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from saccade.data.lingua.adverbials import place, tail
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.morphology import IL, ILS, Agreement
-from saccade.data.lingua.names import ENTITIES, MIDDLE, MIDDLE_NEGATED
 from saccade.data.lingua.noun_phrases import (
     NounPhrase,
     Use,
@@ -21,7 +19,6 @@ from saccade.data.lingua.noun_phrases import (
     pronoun,
     simple,
 )
-from saccade.data.lingua.nouns import BY_KIND, Noun
 from saccade.data.lingua.tokens import Mot, Phrase, Word, de, que
 from saccade.data.lingua.verb_groups import (
     Style,
@@ -33,7 +30,10 @@ from saccade.data.lingua.verb_groups import (
     passive,
     to_be,
 )
-from saccade.data.lingua.verbs import (
+from saccade.data.lingua.words.morphology import IL, ILS, Agreement
+from saccade.data.lingua.words.names import ENTITIES, MIDDLE, MIDDLE_NEGATED
+from saccade.data.lingua.words.nouns import BY_KIND, Noun
+from saccade.data.lingua.words.verbs import (
     CATENATIVE_OF,
     DONE_TO,
     INTRANSITIVE_OF,

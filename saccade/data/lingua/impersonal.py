@@ -3,12 +3,12 @@
 from saccade.data.lingua.adverbials import place, tail
 from saccade.data.lingua.clauses import Frame, modified
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.morphology import IL, Agreement
 from saccade.data.lingua.noun_phrases import simple
-from saccade.data.lingua.nouns import BY_KIND
 from saccade.data.lingua.tokens import Mot, Phrase, Word
 from saccade.data.lingua.verb_groups import Style, Tense, active, be
-from saccade.data.lingua.verbs import AVOIR, WEATHER
+from saccade.data.lingua.words.morphology import IL, Agreement
+from saccade.data.lingua.words.nouns import BY_KIND
+from saccade.data.lingua.words.verbs import AVOIR, WEATHER
 
 
 def weather(draw: Draw, frame: Frame, size: int) -> Phrase:

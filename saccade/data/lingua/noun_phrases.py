@@ -8,12 +8,12 @@ woman and the minister" nobody could tell which words agree with what follows.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from saccade.data.lingua.adjectives import Adjective
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.morphology import IL, ILS, JE, NOUS, VOUS, Agreement
-from saccade.data.lingua.names import COUNTRIES, ENTITIES, NUMBERS, PEOPLE, Name
-from saccade.data.lingua.nouns import BY_KIND, Noun
 from saccade.data.lingua.tokens import Mot, Phrase, Word, de, definite, fixed, mark
+from saccade.data.lingua.words.adjectives import Adjective
+from saccade.data.lingua.words.morphology import IL, ILS, JE, NOUS, VOUS, Agreement
+from saccade.data.lingua.words.names import COUNTRIES, ENTITIES, NUMBERS, PEOPLE, Name
+from saccade.data.lingua.words.nouns import BY_KIND, Noun
 
 
 class NounPhrase(NamedTuple):

@@ -8,7 +8,7 @@ from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.impersonal import there_is, weather
 from saccade.data.lingua.tokens import Mot, Phrase, Word, empty, mark, que
 from saccade.data.lingua.verb_groups import Style, Tense, active
-from saccade.data.lingua.verbs import SAYING
+from saccade.data.lingua.words.verbs import SAYING
 
 _FRAMES = (PAST, PAST, PAST, PRESENT, PRESENT, FUTURE)
 _SIMPLE_PAST = Frame((Tense.PAST,), Tense.PAST)

@@ -11,9 +11,9 @@ auxiliary renders an English one where there is one (has eaten, was signed), els
 from enum import Enum, auto
 from typing import NamedTuple
 
-from saccade.data.lingua.morphology import IL, JE, Agreement, Conjugation, Persons
 from saccade.data.lingua.tokens import Mot, Phrase, Word
-from saccade.data.lingua.verbs import AVOIR, ETRE, MODALS, Verb
+from saccade.data.lingua.words.morphology import IL, JE, Agreement, Conjugation, Persons
+from saccade.data.lingua.words.verbs import AVOIR, ETRE, MODALS, Verb
 
 
 class Tense(Enum):

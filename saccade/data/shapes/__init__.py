@@ -4,19 +4,9 @@ A scene is a function of (seed, split, index); its picture, masks, captions and 
 functions of the scene. Nothing is stored or downloaded, so there are as many as one likes.
 """
 
-from saccade.data.shapes.asking import ANSWERS, Question, questions
 from saccade.data.shapes.bias import outcome, swapped
-from saccade.data.shapes.claims import (
-    Claim,
-    Content,
-    Mention,
-    complete,
-    content,
-    true_of,
-)
 from saccade.data.shapes.compose import is_held_out, scene
-from saccade.data.shapes.pictures import boxes, hidden, mask, masks, render, visible_boxes
-from saccade.data.shapes.reading import is_right, parse
+from saccade.data.shapes.drawing.render import boxes, hidden, mask, masks, render, visible_boxes
 from saccade.data.shapes.scenes import (
     COLOURS,
     CONTEXTS,
@@ -31,7 +21,17 @@ from saccade.data.shapes.scenes import (
     relation,
 )
 from saccade.data.shapes.settings import SPLITS, ShapesSettings
-from saccade.data.shapes.writing import captions
+from saccade.data.shapes.text.asking import ANSWERS, Question, questions
+from saccade.data.shapes.text.claims import (
+    Claim,
+    Content,
+    Mention,
+    complete,
+    content,
+    true_of,
+)
+from saccade.data.shapes.text.reading import is_right, parse
+from saccade.data.shapes.text.writing import captions
 
 __all__ = [
     "ANSWERS",

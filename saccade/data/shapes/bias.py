@@ -9,8 +9,8 @@ et al. 2018, arXiv:1803.09797).
 import re
 from dataclasses import replace
 
-from saccade.data.shapes.draw import Draw
-from saccade.data.shapes.fields import field
+from saccade.data.shapes.drawing.draw import Draw
+from saccade.data.shapes.drawing.fields import field
 from saccade.data.shapes.scenes import (
     BACKGROUNDS,
     COLOURS,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from saccade.data.shapes.bias import biased
-from saccade.data.shapes.draw import Draw
-from saccade.data.shapes.fields import field
+from saccade.data.shapes.drawing.draw import Draw
+from saccade.data.shapes.drawing.fields import field
 from saccade.data.shapes.scenes import (
     BACKGROUNDS,
     CLEAR_OVERLAP,

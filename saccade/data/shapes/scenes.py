@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saccade.data.shapes.fields import field
+from saccade.data.shapes.drawing.fields import field
 
 KINDS = ("circle", "square", "triangle", "star", "cross", "ring", "heart", "moon")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "white", "black")

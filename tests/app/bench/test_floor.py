@@ -16,9 +16,9 @@ from saccade.app.bench.floor import (
 from saccade.app.bench.peers.nano_gpt import NanoGpt
 from saccade.app.bench.peers.step_by_step import StepByStep
 from saccade.app.bench.peers.torch_transformer import TorchTranslator
-from saccade.models.gpt import GptConfig
-from saccade.models.rnn_attention import ContextKind, RnnAttentionConfig
-from saccade.models.transformer import TransformerConfig
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.rnn_attention import ContextKind, RnnAttentionConfig
+from saccade.models.text.transformer import TransformerConfig
 
 TRANSFORMER = TransformerConfig(
     vocabulary=50, width=16, depth=2, heads=2, hidden=24, dropout=0.0, longest=16

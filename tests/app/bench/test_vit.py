@@ -13,7 +13,7 @@ from saccade.app.bench.vit import PEERS, Classify, Peer, Pictures, VitBench, cop
 from saccade.app.cli.bench import bench_command
 from saccade.errors import ConfigError
 from saccade.models.cost import multiply_adds
-from saccade.models.vit import PRESETS, VitConfig
+from saccade.models.vision.vit import PRESETS, VitConfig
 
 TINY = VitConfig(image=16, patch=8, width=12, depth=2, heads=2, classes=4)
 QUICK = ["vit", "--device", "cpu", "--seconds", "0", "--batch", "2"]

@@ -14,9 +14,9 @@ from saccade.data.vocabulary import CONTROL, END, START, Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
 from saccade.models import RnnAttentionConfig, TransformerConfig
-from saccade.tasks.generate import Generated, Writer
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translate import Translated, Translator
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.language.writer import Generated, Writer
+from saccade.tasks.translation.translator import Translated, Translator
 from tests.models import zoo
 
 pytestmark = pytest.mark.slow

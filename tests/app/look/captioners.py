@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import torch
 
-from saccade.app.look.caption_pictures import Shown
+from saccade.app.look.captioning.images import Shown
 from saccade.data import shapes
 from saccade.data.shapes import ShapesSettings
 from saccade.data.vocabulary import Vocabulary
-from saccade.models.caption_transformer import CaptionTransformerConfig
-from saccade.models.captioner import CaptionerConfig
-from saccade.models.show_and_tell import ShowAndTellConfig
-from saccade.models.show_attend_tell import ShowAttendTellConfig
-from saccade.tasks.captioned import CaptioningSettings
-from saccade.tasks.describe import Describer
+from saccade.models.caption.caption_transformer import CaptionTransformerConfig
+from saccade.models.caption.captioner import CaptionerConfig
+from saccade.models.caption.show_and_tell import ShowAndTellConfig
+from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
+from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.captioning.data import CaptioningSettings
 
 SCENES = [shapes.scene("test", index, ShapesSettings()) for index in range(3)]
 SMALL = {"width": 16, "depth": 2, "heads": 2, "hidden": 16, "dropout": 0.0}

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import torch
 
 from saccade.data.vocabulary import Vocabulary
-from saccade.models.gpt import GptConfig
-from saccade.models.rnn_attention import RnnAttentionConfig
-from saccade.models.transformer import TransformerConfig
-from saccade.tasks.generate import Writer
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translate import Translator
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.rnn_attention import RnnAttentionConfig
+from saccade.models.text.transformer import TransformerConfig
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.language.writer import Writer
+from saccade.tasks.translation.translator import Translator
 
 TEXTS = ["The dog eats an apple.", "Le chien mange une pomme.", "They don't sing in Paris!"]
 

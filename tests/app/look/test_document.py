@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from saccade.app.look.document import LookSettings, look_document
-from saccade.attention.glance import Keep
-from saccade.attention.looking import looking
+from saccade.attention.look.glance import Keep
+from saccade.attention.look.looking import looking
 from saccade.data.vocabulary import END, START, Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
-from saccade.models.gpt import GptConfig
-from saccade.tasks.generate import Writer
-from saccade.tasks.language import LanguageSettings
-from saccade.tasks.translate import Translator
-from saccade.tasks.translation import encode_source
+from saccade.models.text.gpt import GptConfig
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.language.writer import Writer
+from saccade.tasks.translation.task import encode_source
+from saccade.tasks.translation.translator import Translator
 
 from .models import TEXTS, Model, gpt, rnn, transformer
 from .reading import values

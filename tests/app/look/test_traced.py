@@ -9,7 +9,7 @@ from transformers import BertConfig, BertModel, MarianConfig, MarianModel, ViTCo
 
 import saccade
 from saccade.app.look.traced import Page
-from saccade.attention.looking import Trace
+from saccade.attention.look.looking import Trace
 from saccade.errors import ConfigError
 
 from .reading import values

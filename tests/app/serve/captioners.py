@@ -15,11 +15,11 @@ from torch import nn
 from saccade.data import shapes
 from saccade.data.shapes import ShapesSettings
 from saccade.data.vocabulary import Vocabulary
-from saccade.models.caption_transformer import CaptionTransformerConfig
-from saccade.models.captioner import CaptionerConfig
-from saccade.models.show_and_tell import ShowAndTell, ShowAndTellConfig
-from saccade.models.show_attend_tell import ShowAttendTell, ShowAttendTellConfig
-from saccade.tasks.captioned import CaptioningSettings
+from saccade.models.caption.caption_transformer import CaptionTransformerConfig
+from saccade.models.caption.captioner import CaptionerConfig
+from saccade.models.caption.show_and_tell import ShowAndTell, ShowAndTellConfig
+from saccade.models.caption.show_attend_tell import ShowAttendTell, ShowAttendTellConfig
+from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings

@@ -11,9 +11,9 @@ from saccade.config import ModelConfig
 from saccade.data import lingua
 from saccade.data.lingua import LinguaSettings
 from saccade.data.vocabulary import Vocabulary
-from saccade.models.gpt import GptConfig
-from saccade.models.language import RnnLanguageConfig
-from saccade.models.transformer import TransformerConfig
+from saccade.models.text.gpt import GptConfig
+from saccade.models.text.rnn_language import RnnLanguageConfig
+from saccade.models.text.transformer import TransformerConfig
 from saccade.train.folder import RunFolder
 from saccade.train.recipes import RECIPES
 from tests.app.serve.serving import LocalServer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from saccade.app.serve.batcher import Batcher, Job, Line
-from saccade.app.serve.errors import RequestError
+from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.metrics import Metrics
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.worker import Worker

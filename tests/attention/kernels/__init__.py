@@ -8,8 +8,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from saccade.attention.glance import Glance, Keep
-from saccade.attention.view import View
+from saccade.attention.look.glance import Glance, Keep
+from saccade.attention.look.view import View
 
 Array = np.ndarray[Any, Any]
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)

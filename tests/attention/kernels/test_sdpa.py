@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from saccade.attention.kernels import sdpa
 from saccade.attention.kernels.sdpa import sdpa_with_lse
-from saccade.attention.view import View
+from saccade.attention.look.view import View
 from tests.attention.kernels import DTYPES, draws, truth
 
 B, N, T, S, K = 2, 3, 5, 7, 8

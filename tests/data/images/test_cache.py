@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from images_made import in_tar, picture, rows
 from torch import Tensor
 
 from saccade.data.images import cache as module
@@ -22,8 +21,9 @@ from saccade.data.images.decode import decode
 from saccade.data.images.fit import fitted
 from saccade.data.images.members import Member
 from saccade.data.readers import ImagesRead, read_images
-from saccade.data.readers.images_cached import cached_images
+from saccade.data.readers.images.cached import cached_images
 from saccade.errors import ConfigError, DataError, WriteError
+from tests.data.images_made import in_tar, picture, rows
 
 SMALL = CacheSettings(size=6)
 

@@ -23,7 +23,7 @@ from saccade.data.shapes import (
     swapped,
     true_of,
 )
-from saccade.data.shapes.claims import Content, Mention
+from saccade.data.shapes.text.claims import Content, Mention
 from saccade.errors import ConfigError
 
 BIASED = ("biased-train", "biased-valid", "biased-test")

@@ -9,7 +9,7 @@ import torch
 
 from saccade.app.export.ctranslate2 import write_ctranslate2
 from saccade.data.vocabulary import Vocabulary
-from saccade.models.transformer import Transformer
+from saccade.models.text.transformer import Transformer
 
 NEEDS = "ctranslate2"
 

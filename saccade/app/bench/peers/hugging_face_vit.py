@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.models.vit import VitConfig
+from saccade.models.vision.vit import VitConfig
 
 NEEDS = "transformers"
 

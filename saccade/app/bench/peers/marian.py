@@ -12,7 +12,7 @@ from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.positions import sinusoids
 from saccade.data.vocabulary import END, PAD, START
-from saccade.models.transformer import Transformer, TransformerConfig
+from saccade.models.text.transformer import Transformer, TransformerConfig
 
 NEEDS = "transformers"
 POSITIONS = 256  # its table is computed number by number, in Python

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.models.gpt import Gpt, GptConfig
+from saccade.models.text.gpt import Gpt, GptConfig
 
 
 class Block(nn.Module):

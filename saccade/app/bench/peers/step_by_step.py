@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from saccade.blocks.rnn import CELLS
+from saccade.blocks.recurrent.rnn import CELLS
 from saccade.data.vocabulary import PAD, START
-from saccade.models.rnn_attention import RnnAttention, RnnAttentionConfig
+from saccade.models.text.rnn_attention import RnnAttention, RnnAttentionConfig
 
 Hidden = Tensor | tuple[Tensor, Tensor]  # (1, B, D) each; an LSTM has a cell besides
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from saccade.models.vit import VitConfig
+from saccade.models.vision.vit import VitConfig
 
 NEEDS = "timm"
 

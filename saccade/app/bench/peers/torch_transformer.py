@@ -10,7 +10,7 @@ from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.positions import sinusoids
 from saccade.data.vocabulary import PAD
-from saccade.models.transformer import Transformer, TransformerConfig
+from saccade.models.text.transformer import Transformer, TransformerConfig
 
 
 class TorchTranslator(nn.Module):

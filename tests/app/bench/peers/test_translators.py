@@ -8,7 +8,7 @@ from saccade.app.bench.decode import talkative
 from saccade.app.bench.ours import mean_loss, translations
 from saccade.app.bench.peers import ctranslate, marian, torch_transformer
 from saccade.app.bench.sentences import Sentences, numbered, translation_task, word
-from saccade.models.transformer import Transformer, TransformerConfig
+from saccade.models.text.transformer import Transformer, TransformerConfig
 
 CPU = torch.device("cpu")
 CONFIG = TransformerConfig(

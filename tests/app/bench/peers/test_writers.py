@@ -7,7 +7,7 @@ from torch import nn
 from saccade.app.bench.ours import mean_loss
 from saccade.app.bench.peers import hugging_face_gpt2, nano_gpt
 from saccade.app.bench.sentences import language_task
-from saccade.models.gpt import Gpt, GptConfig
+from saccade.models.text.gpt import Gpt, GptConfig
 
 CONFIG = GptConfig(vocabulary=60, width=32, depth=2, heads=4, longest=12, dropout=0.0)
 

@@ -1,0 +1,143 @@
+"""From a checked request to work for a run's thread, and the work itself."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.app.look.document import LookSettings, look_document
+from saccade.app.serve.batcher import Job
+from saccade.app.serve.http.errors import RequestError, invalid, to_json
+from saccade.app.serve.kinds import Given, Predict, Steps
+from saccade.app.serve.metrics import Metrics
+from saccade.app.serve.requests import Asked
+from saccade.app.serve.runs import Run
+from saccade.app.serve.schema import LookRequest, PredictRequest
+from saccade.app.serve.settings import ServeSettings
+from saccade.attention.look.watching import sites
+from saccade.decode.engine import Decoding
+
+LookFunction = Callable[..., dict[str, Any]]
+MOST_TOKENS = 100  # of a language run that is not told otherwise
+
+
+@dataclass(frozen=True)
+class Look:
+    """A text or a picture to look at with one run or two."""
+
+    given: Given
+    settings: LookSettings
+    compare: Run | None
+
+
+def predict_job(asked: Asked, settings: ServeSettings, name: str) -> Job:
+    """Check what only the run can tell, then make a job of it."""
+    run, wanted = asked.run, asked.wanted
+    assert isinstance(wanted, PredictRequest)
+    for one in asked.given:
+        run.kind.check(run.name, run.tool, one)
+    many = isinstance(getattr(wanted, run.kind.takes), list)
+    if wanted.stream and (many or wanted.count > 1):
+        what = run.kind.takes
+        raise invalid(f"a stream is of one {what}: {what} must be no list, and count 1", "stream")
+    run.kind.refuse(run.name, wanted)
+    how = _decoding(wanted, run.kind.draws, settings)
+    most = wanted.most_tokens or min(MOST_TOKENS, settings.most_tokens)
+    work = Predict(asked.given, how, wanted.count, most, wanted.stream)
+    together = not run.kind.draws and not how.sample
+    return Job(work, key=how if together else None, size=len(work.given), name=name)
+
+
+def _decoding(asked: PredictRequest, draws: bool, settings: ServeSettings) -> Decoding:
+    usual = 1 if draws else min(5, settings.beam)
+    beam = asked.beam or max(usual, asked.n_best)
+    sample = draws and asked.beam is None if asked.sample is None else asked.sample
+    if asked.n_best > beam:
+        raise invalid(f"n_best={asked.n_best} must be at most beam={beam}", "n_best")
+    if sample and asked.n_best > 1:
+        raise invalid("n_best needs a search; it cannot go with sample", "n_best")
+    return Decoding(
+        beam=beam,
+        n_best=asked.n_best,
+        length_penalty=asked.length_penalty,
+        sample=sample,
+        temperature=asked.temperature,
+        top_k=asked.top_k,
+        top_p=asked.top_p,
+        seed=asked.seed,
+    )
+
+
+def look_job(asked: Asked, settings: ServeSettings, name: str) -> Job:
+    """Check that the runs can look at this, then make a job of it."""
+    run, compare, wanted, (given,) = asked.run, asked.compare, asked.wanted, asked.given
+    assert isinstance(wanted, LookRequest)
+    for one in (run,) if compare is None else (run, compare):
+        one.kind.check(one.name, one.tool, given)
+        known = sites(one.tool.model)
+        if not known:
+            raise invalid(f"{one.name} has no attention to look at", "run")
+        for zoom in wanted.zoom:
+            if zoom.site not in known:
+                there = ", ".join(known)
+                raise invalid(f"there is no site {zoom.site[:60]!r}; there are: {there}", "zoom")
+    if given == "" and not wanted.most_tokens:
+        raise invalid("there is nothing to look at in an empty text", "text")
+    if compare is run:
+        raise invalid("compare must name another run", "compare")
+    how = LookSettings(
+        beam=wanted.beam,
+        most_tokens=wanted.most_tokens,
+        sample=wanted.sample is None or wanted.sample,
+        temperature=wanted.temperature or 1.0,
+        seed=wanted.seed,
+        budget=settings.look_bytes,
+        zoom=tuple((zoom.site, zoom.head) for zoom in wanted.zoom),
+    )
+    return Job(Look(given, how, compare), name=name)
+
+
+class Decoder:
+    """What a run's thread does with a batch."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: ServeSettings,
+        metrics: Metrics,
+        look: LookFunction = look_document,
+    ) -> None:
+        self._run, self._settings, self._look = run, settings, look
+        self._tokens = metrics.tokens.labels(run.name)
+        self._steps = metrics.steps.labels(run.name)
+
+    def __call__(self, jobs: Sequence[Job], beat: Callable[[], None]) -> None:
+        jobs = [job for job in jobs if not job.gone]
+        if not jobs:
+            return
+        work = jobs[0].work
+        with ExitStack() as held:
+            other = work.compare if isinstance(work, Look) else None
+            self._hold(held, [self._run] if other is None else [self._run, other])
+            beat()
+            if isinstance(work, Look):
+                jobs[0].finish(self._looked(work))
+            else:
+                steps = Steps(self._tokens, self._steps, beat)
+                self._run.kind.decode(self._run.tool, jobs, steps)
+
+    def _hold(self, held: ExitStack, runs: list[Run]) -> None:
+        """Models one at a time, always in the same order, so that no two wait for each other."""
+        for run in sorted(runs, key=lambda run: run.order):
+            if not run.lock.acquire(timeout=self._settings.deadline_s):
+                raise RequestError(503, "busy", f"{run.name} is busy", retry_after=5)
+            held.callback(run.lock.release)
+
+    def _looked(self, work: Look) -> bytes:
+        document = self._look(self._run, work.given, work.settings, compare=work.compare)
+        body = to_json(document)
+        if len(body) > 2 * self._settings.look_bytes:
+            takes = self._run.kind.takes
+            message = f"the look takes {len(body)} bytes; shorten the text, or narrow the beam"
+            raise RequestError(422, "too_large", message, field=takes)
+        return body

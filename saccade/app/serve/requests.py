@@ -1,0 +1,173 @@
+"""From the bytes of a request to what it asks for: fields checked, pictures decoded.
+
+Small JSON without a picture is read where it comes in. Everything else is read by one thread for
+the whole server, one request after another: it waits in a line like any work, so it can be
+refused, given up and timed like it, and there is never more than one picture being decoded.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jaxtyping import UInt8
+from torch import Tensor
+
+from saccade.app.look.captioning.images import SIDE, Shown
+from saccade.app.serve.batcher import Job
+from saccade.app.serve.http.errors import RequestError, invalid
+from saccade.app.serve.http.multipart import form_value, read_form
+from saccade.app.serve.http.strict_json import read_json
+from saccade.app.serve.kinds import Given, Takes
+from saccade.app.serve.runs import Run, chosen
+from saccade.app.serve.schema import LookRequest, PredictRequest, check
+from saccade.app.serve.settings import ServeSettings
+from saccade.data.images.decode import ImageError, decode
+from saccade.tasks.captioning.captioner import Describer
+
+READER = "/reader"  # the name of the line: no folder can be called so
+FORM = "multipart/form-data"
+A: dict[Takes, str] = {"text": "a text", "image": "an image"}
+AS_TEXT = ("run", "compare", "text")  # fields of a form that are not written as in JSON
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that can be read, and whom it is for. `given` are its texts or its pictures.
+
+    A picture to describe is made to fit its run; one to look at comes as people see it, too.
+    """
+
+    wanted: Any
+    run: Run
+    given: tuple[Given, ...]
+    compare: Run | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The body of a request, yet to be read."""
+
+    body: bytes
+    content_type: str
+    schema: type[PredictRequest] | type[LookRequest]
+    runs: Mapping[str, Run]
+    settings: ServeSettings = field(repr=False)
+
+    def at_once(self) -> Asked | None:
+        """The request, if reading it is nothing to speak of."""
+        if self._is_form or len(self.body) > self.settings.body_bytes:
+            return None
+        asked = self._asked(self._checked())
+        return None if asked.wanted.image is not None else asked
+
+    def __call__(self) -> Asked:
+        """The request with its pictures."""
+        asked = self._asked(self._checked())
+        images = raw_images(asked.wanted.image)
+        if not images:
+            return asked
+        runs = [asked.run] if asked.compare is None else [asked.run, asked.compare]
+        make = self._shown if isinstance(asked.wanted, LookRequest) else self._fitted
+        given = tuple(make(raw, *map(_describer, runs)) for raw in images)
+        return Asked(asked.wanted, asked.run, given, asked.compare)
+
+    @property
+    def _is_form(self) -> bool:
+        return self.content_type.split(";")[0].strip().lower() == FORM
+
+    def _checked(self) -> PredictRequest | LookRequest:
+        if self._is_form:
+            value = self._form()
+        else:
+            _refuse_litter(self.body, self.settings.body_bytes)
+            value = read_json(self.body)
+        return check(self.schema, value, self.settings)
+
+    def _form(self) -> dict[str, Any]:
+        known = self.schema.model_fields
+        parts = read_form(self.body, self.content_type, most=self.settings.batch + len(known))
+        value: dict[str, Any] = {}
+        for name, contents in parts.items():
+            if name not in known:
+                value[name] = None  # which the schema refuses with the names that there are
+            elif name == "image":
+                value[name] = contents if len(contents) > 1 else contents[0]
+            elif len(contents) > 1:
+                raise RequestError(
+                    400, "bad_form", f"{name[:60]!r} is given twice", field=name[:60]
+                )
+            else:
+                value[name] = form_value(contents[0], name[:60], plain=name in AS_TEXT)
+        return value
+
+    def _asked(self, wanted: PredictRequest | LookRequest) -> Asked:
+        run, compare = chosen(self.runs, wanted.run), None
+        if isinstance(wanted, LookRequest) and wanted.compare is not None:
+            compare = chosen(self.runs, wanted.compare, "compare")
+        takes = run.kind.takes
+        other: Takes = "image" if takes == "text" else "text"
+        if getattr(wanted, other) is not None:
+            raise invalid(f"{run.name} takes {A[takes]}, and no {other}", other)
+        if getattr(wanted, takes) is None:
+            rule = self.schema.model_fields[takes].description
+            raise invalid(f"{takes} is missing; it must be {rule}", takes)
+        if compare is not None and compare.kind is not run.kind:
+            raise invalid(f"{run.name} and {compare.name} do different work", "compare")
+        texts = [wanted.text] if isinstance(wanted.text, str) else wanted.text
+        return Asked(wanted, run, tuple(texts or ()), compare)
+
+    def _fitted(self, raw: bytes, tool: Describer) -> UInt8[Tensor, "3 size size"]:
+        return tool.prepare(self._decoded(raw, 2 * tool.settings.image))
+
+    def _shown(self, raw: bytes, *tools: Describer) -> Shown:
+        fits = {id(tool): self._fitted(raw, tool) for tool in tools}
+
+        def seen_by(tool: Describer) -> UInt8[Tensor, "3 size size"]:
+            return fits[id(tool)]
+
+        return replace(Shown.of(self._decoded(raw, 2 * SIDE), tools[0]), seen_by=seen_by)
+
+    def _decoded(self, raw: bytes, short: int) -> UInt8[Tensor, "3 H W"]:
+        try:
+            return decode(raw, short=short, most=self.settings.image_pixels)
+        except ImageError as error:
+            raise invalid(error.reason, "image") from error
+
+
+def read_jobs(jobs: Sequence[Job], beat: Callable[[], None]) -> None:
+    """What the reading thread does."""
+    for job in jobs:
+        beat()
+        if not job.gone:
+            job.finish(job.work())
+
+
+def raw_images(given: str | bytes | Sequence[str | bytes] | None) -> list[bytes]:
+    """The bytes of each image of a request."""
+    if given is None:
+        return []
+    many = [given] if isinstance(given, str | bytes) else given
+    return [one if isinstance(one, bytes) else _from_base64(one) for one in many]
+
+
+def _from_base64(text: str) -> bytes:
+    if text.startswith("data:"):
+        text = text.partition(",")[2]
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise invalid(f"image is not base64: {error}", "image") from error
+
+
+def _describer(run: Run) -> Describer:
+    tool = run.tool
+    assert isinstance(tool, Describer)
+    return tool
+
+
+def _refuse_litter(body: bytes, most: int) -> None:
+    """A body may be long for its pictures only: megabytes of brackets take seconds to read."""
+    if len(body) > most and sum(map(body.count, (b",", b":", b"[", b"{"))) > most:
+        raise RequestError(413, "too_large", f"a body of over {most} bytes must be mostly image")

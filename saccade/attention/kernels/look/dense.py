@@ -1,0 +1,82 @@
+"""A look from weights that are there: short inputs, and scores that no fused kernel knows."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from saccade.attention.look.glance import Glance, Keep
+
+
+def observe(
+    weights: Float[Tensor, "B N T S"],
+    keep: Keep,
+    *,
+    lse: Float[Tensor, "B N T"] | None = None,
+    causal: bool = False,
+    reach: int | None = None,
+) -> Glance:
+    """Everything `Glance` defines, straight from its definitions."""
+    queries, keys = weights.shape[2:]
+    highest, where = weights.max(dim=-1) if keys else _nothing(weights)
+    blind = highest == 0
+    lse = weights.new_full(highest.shape, torch.nan) if lse is None else lse
+    near = local_band(queries, keys, keep.local, device=weights.device)
+    return Glance(
+        lse=lse.masked_fill(blind, -torch.inf),
+        entropy=(-torch.xlogy(weights, weights).sum(dim=-1)).clamp(min=0.0) + 0.0,
+        highest=highest,
+        where=where.masked_fill(blind, -1),
+        sink=weights[..., : keep.sink].sum(dim=-1),
+        local=(weights * near).sum(dim=-1),
+        received=weights.sum(dim=2) if keep.received else None,
+        weights=weights if max(queries, keys) <= keep.dense else None,
+        causal=causal,
+        reach=reach,
+        keys=keys,
+        **_maps(weights, keep),  # type: ignore[arg-type]
+        **_top(weights, keep),  # type: ignore[arg-type]
+    )
+
+
+def local_band(queries: int, keys: int, local: int, *, device: torch.device) -> Bool[Tensor, "T S"]:
+    """Keys at most `local` positions from the query; the queries are the last positions."""
+    t = torch.arange(keys - queries, keys, device=device)[:, None]
+    return (torch.arange(keys, device=device)[None] - t).abs() <= local
+
+
+def _maps(weights: Float[Tensor, "B N T S"], keep: Keep) -> dict[str, object]:
+    if not keep.map_side:
+        return {}
+    queries, keys = weights.shape[2:]
+    down, across = keep.cell(queries), keep.cell(keys)
+    padded = F.pad(weights, (0, -keys % across, 0, -queries % down))
+    cells = padded.unflatten(3, (-1, across)).unflatten(
+        2, (-1, down)
+    )  # (B, N, Gt, down, Gs, across)
+    sums = cells.sum(dim=(3, 5))
+    return {
+        "mean_map": sums / rows_in_cells(queries, down, like=sums)[:, None],
+        "max_map": cells.amax(dim=(3, 5)),
+        "cell": (down, across),
+    }
+
+
+def rows_in_cells(queries: int, down: int, *, like: Tensor) -> Float[Tensor, " Gt"]:
+    """How many queries each cell holds: the last may be short."""
+    starts = torch.arange(0, queries, down, device=like.device)
+    return (queries - starts).clamp(max=down).to(like.dtype)
+
+
+def _top(weights: Float[Tensor, "B N T S"], keep: Keep) -> dict[str, object]:
+    if not keep.top:
+        return {}
+    many = min(keep.top, weights.shape[-1])
+    top = weights.topk(many, dim=-1)
+    places = top.indices.masked_fill(top.values == 0, -1)
+    return {"top_weights": top.values, "top_places": places}
+
+
+def _nothing(weights: Tensor) -> tuple[Tensor, Tensor]:
+    zeros = weights.new_zeros(weights.shape[:3])
+    return zeros, zeros.long()

@@ -1,0 +1,205 @@
+"""What is kept of one look: from a few numbers per query to every weight."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.attention.look.view import View
+from saccade.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep:
+    """How much of each look to keep. Row statistics are always kept; the rest may be left out.
+
+    `received` is the mass that falls on each key; `map_side` is the largest side of the mean and
+    max maps; `top` is how many of each query's largest weights; `zoom` keeps queries, keys and
+    log-sum-exp in half precision, from which any weight follows; `dense` keeps every weight where
+    neither side is longer. `sink` counts the first keys that are held for a sink, and `local` how
+    many positions to either side are near.
+    """
+
+    received: bool = True
+    map_side: int = 256
+    top: int = 8
+    zoom: bool = False
+    dense: int = 256
+    sink: int = 1
+    local: int = 8
+
+    def __post_init__(self) -> None:
+        for name in ("map_side", "top", "dense", "sink", "local"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name}={getattr(self, name)} must be 0 (keep none) or more")
+
+    def cell(self, size: int) -> int:
+        """The side of a map's cell: the least power of two with which the map is small enough.
+
+        size / cell ≤ map_side
+        """
+        cell = 1
+        while self.map_side and cell * self.map_side < size:
+            cell *= 2
+        return cell
+
+
+ROW_STATISTICS = ("lse", "entropy", "highest", "where", "sink", "local")
+PER_QUERY = (*ROW_STATISTICS, "top_weights", "top_places", "weights")  # have a T
+ROWS = Keep(received=False, map_side=0, top=0, dense=0)
+BUNDLE = Keep(dense=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glance:
+    """What one call of a site looked at; what was not kept is None.
+
+        entropy = −Σₛ aₜₛ log aₜₛ        highest = maxₛ aₜₛ        where = argmaxₛ aₜₛ
+        sink = Σ aₜₛ over the first keys        local = Σ aₜₛ over the near ones, |t − s| ≤ local
+        received = Σₜ aₜₛ
+        mean_map[a, b] = the mass that an average query of cell a gives to the keys of cell b
+        max_map[a, b] = the largest weight in it
+
+    A query that may look nowhere has lse −∞, `where` −1 and zero else. `top_places` beyond what
+    there is to see are −1.
+    """
+
+    lse: Float[Tensor, "B N T"]
+    entropy: Float[Tensor, "B N T"]
+    highest: Float[Tensor, "B N T"]
+    where: Int[Tensor, "B N T"]
+    sink: Float[Tensor, "B N T"]
+    local: Float[Tensor, "B N T"]
+    received: Float[Tensor, "B N S"] | None = None
+    mean_map: Float[Tensor, "B N Gt Gs"] | None = None
+    max_map: Float[Tensor, "B N Gt Gs"] | None = None
+    cell: tuple[int, int] = (1, 1)
+    top_weights: Float[Tensor, "B N T top"] | None = None
+    top_places: Int[Tensor, "B N T top"] | None = None
+    zoom: View | None = None
+    weights: Float[Tensor, "B N T S"] | None = None
+    causal: bool = False
+    reach: int | None = None
+    keys: int = 0
+
+    @property
+    def rest(self) -> Float[Tensor, "B N T"] | None:
+        """What each query looks at beside its top keys: 1 − Σ top_weights."""
+        if self.top_weights is None:
+            return None
+        seen = (self.where >= 0).to(self.top_weights)
+        return (seen - self.top_weights.sum(dim=-1)).clamp(min=0.0)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that is kept, by name, less the zoom."""
+        held = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: value for name, value in held.items() if isinstance(value, Tensor)}
+
+    def row(self, index: int) -> "Glance":
+        """One batch row, as a batch of one."""
+        kept: dict[str, Any] = {
+            name: value[index : index + 1] for name, value in self.tensors().items()
+        }
+        if self.zoom is not None:
+            parts = {name: getattr(self.zoom, name) for name in ("q", "k", "lse", "mask", "bias")}
+            own = {
+                n: t[index : index + 1] for n, t in parts.items() if t is not None and len(t) > 1
+            }
+            kept["zoom"] = replace(self.zoom, **own)
+        return replace(self, **kept)
+
+    def narrowed(self, keys: int) -> "Glance":
+        """The first keys alone: what lies beyond is padding, which nobody saw."""
+        received = None if self.received is None else self.received[:, :, :keys]
+        weights = None if self.weights is None else self.weights[:, :, :, :keys]
+        return replace(self, received=received, weights=weights, keys=keys)
+
+    def newest(self) -> "Glance":
+        """The last query alone; what is summed or drawn over queries is its own."""
+        alone = {name: getattr(self, name)[:, :, -1:] for name in PER_QUERY if self._has(name)}
+        one = replace(self, **alone, mean_map=None, max_map=None, zoom=None)
+        if one.lse.shape[2] == self.lse.shape[2] or self.received is None:
+            return one
+        return replace(one, received=None if one.weights is None else one.weights.sum(dim=2))
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
+
+    def cpu(self) -> "Glance":
+        """The same in main memory."""
+        zoom = self.zoom
+        if zoom is not None:
+            held = {entry.name: getattr(zoom, entry.name) for entry in fields(zoom)}
+            moved = {name: x.cpu() for name, x in held.items() if isinstance(x, Tensor)}
+            zoom = replace(zoom, **moved)
+        return replace(self, **{name: x.cpu() for name, x in self.tensors().items()}, zoom=zoom)
+
+
+def joined(glances: list[Glance]) -> Glance:
+    """Looks of one site, one after another: their queries in a row, over as many keys as any saw.
+
+    What an earlier look kept and a later one did not, as weights that have grown too long, is gone.
+    """
+    keys = max(glance.keys for glance in glances)
+    kept: dict[str, Tensor | None] = {"mean_map": None, "max_map": None}
+    for name in PER_QUERY:
+        parts = [getattr(glance, name) for glance in glances]
+        widest = max((p.shape[-1] for p in parts if p is not None), default=0)
+        whole = all(part is not None for part in parts)
+        if whole and parts[0].dim() == 4:  # top keys and weights: there were fewer to see at first
+            fill = -1 if name == "top_places" else 0
+            parts = [F.pad(p, (0, widest - p.shape[-1]), value=fill) for p in parts]
+        kept[name] = torch.cat(parts, dim=2) if whole else None
+    received = [F.pad(g.received, (0, keys - g.keys)) for g in glances if g.received is not None]
+    kept["received"] = torch.stack(received).sum(dim=0) if len(received) == len(glances) else None
+    return replace(glances[-1], **kept, cell=(1, 1), zoom=None, keys=keys)  # type: ignore[arg-type]
+
+
+def half(view: View, lse: Float[Tensor, "B N T"]) -> View:
+    """Queries and keys in half precision, log-sum-exp in single: exact zoom into any tile.
+
+    A factor is moved from either to the scale: none overflows, and none is too small to be told.
+    """
+    (q, of_q), (k, of_k) = _fitted(view.q), _fitted(view.k)
+    return replace(view, q=q, k=k, scale=view.scale * of_q * of_k, lse=lse.float())
+
+
+def _fitted(x: Float[Tensor, "B N T K"]) -> tuple[Float[Tensor, "B N T K"], float]:
+    peak = float(x.abs().max()) if x.numel() else 0.0
+    factor = 2.0 ** (math.frexp(peak)[1] - 15)  # a power of two: no digit is lost
+    return (x / factor).half(), factor
+
+
+def tile(
+    zoom: View, head: int, rows: slice, columns: slice, *, batch: int = 0
+) -> Float[Tensor, "t s"]:
+    """The exact weights of part of one head.
+
+    aₜₛ = exp(scale · qₜ · kₛ + bias − lseₜ)
+    """
+    assert zoom.lse is not None
+    _, _, queries, keys = zoom.shape
+    q = zoom.q[batch, head, rows].float()
+    k = zoom.k[batch, head // zoom.group, columns].float()
+    scores = q @ k.mT * zoom.scale
+    if zoom.softcap is not None:
+        scores = zoom.softcap * (scores / zoom.softcap).tanh()
+    full = (zoom.q.shape[0], zoom.q.shape[1], queries, keys)
+    if zoom.bias is not None:
+        scores = scores + zoom.bias.expand(full)[batch, head, rows, columns]
+    lse = zoom.lse[batch, head, rows, None]
+    weights = (scores - lse.masked_fill(lse == -torch.inf, torch.inf)).exp()
+    if zoom.mask is not None:
+        hidden = ~zoom.mask.expand(full)[batch, head, rows, columns]
+        weights = weights.masked_fill(hidden, 0.0)
+    t = torch.arange(keys - queries, keys, device=q.device)[rows, None]
+    apart = t - torch.arange(keys, device=q.device)[columns]
+    if zoom.causal:
+        weights = weights.masked_fill(apart < 0, 0.0)
+    if zoom.reach is not None:
+        weights = weights.masked_fill(apart.abs() > zoom.reach, 0.0)
+    return weights

@@ -1,0 +1,140 @@
+"""Captions in one JSON file: as COCO has them, or with the splits of Karpathy and Li.
+
+    COCO        {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]}
+    Karpathy    {"images": [{"filename", "filepath", "split", "sentences": [{"raw"}]}]}
+
+The "line" of a bad row is its place in the list, from 1.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from saccade.data.readers.images.rows import ImageRow, Places, captions_of
+from saccade.data.readers.report import Problem
+from saccade.data.readers.stems import SPLITS
+from saccade.data.readers.text.lines import BadRow
+from saccade.data.readers.text.records import fields_of, json_value, kind_of, shown_keys, text_under
+from saccade.errors import DataError
+
+_TRAIN_TOO = "restval"  # what Karpathy and Li left over of COCO's validation images
+Id = int | str
+
+
+def coco_document(raw: bytes, name: str) -> dict[str, Any]:
+    """The JSON object, with a list of images in it."""
+    try:
+        document = fields_of(json_value(raw.decode()))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} is not UTF-8: at byte {error.start}; save it as UTF-8") from None
+    except BadRow as bad:
+        raise DataError(f"{name} is not COCO: {bad}; fetch it again") from None
+    if not isinstance(document.get("images"), list):
+        held = shown_keys(document)
+        raise DataError(f"{name} is not COCO: no list 'images' in it; it has {held}")
+    if not by_split(document) and not isinstance(document.get("annotations"), list):
+        raise DataError(
+            f"{name} is not COCO captions: neither a list 'annotations', nor 'sentences' with the "
+            f"images; it has {shown_keys(document)}"
+        )
+    return document
+
+
+def by_split(document: dict[str, Any]) -> bool:
+    """Whether the images carry their captions and splits themselves."""
+    images: list[Any] = document["images"]
+    return any(isinstance(image, dict) and "sentences" in image for image in images)
+
+
+def splits_of(document: dict[str, Any]) -> list[str]:
+    """The splits that some image is in."""
+    images: list[Any] = document["images"]
+    named = {str(image.get("split")) for image in images if isinstance(image, dict)}
+    return [split for split in SPLITS if named & _names(split)]
+
+
+def karpathy_rows(
+    document: dict[str, Any], name: str, split: str, places: Places
+) -> Iterator[ImageRow | Problem]:
+    """The images of a split. One that names no split is a bad row of every split."""
+    wanted = _names(split)
+    for number, value in enumerate(document["images"], start=1):
+        try:
+            fields = fields_of(value)
+            if text_under(fields, "split") not in wanted:
+                continue
+            file = text_under(fields, "filename")
+            folder = text_under(fields, "filepath") if "filepath" in fields else ""
+            captions = captions_of(_sentences(fields), "sentences")
+            found = places.find(*([f"{folder}/{file}"] if folder else []), file)
+            extras = {key: fields[key] for key in ("imgid", "cocoid") if key in fields}
+            image = places.once(found, number)
+            yield ImageRow(image, captions, extras, f"{name}#images", number)
+        except BadRow as bad:
+            yield Problem(f"{name}#images", number, str(bad))
+
+
+def _sentences(fields: dict[str, Any]) -> list[str]:
+    sentences = fields.get("sentences")
+    if not isinstance(sentences, list):
+        raise BadRow(f"wrong type: 'sentences' is {kind_of(sentences)}, not a list")
+    return [text_under(fields_of(sentence), "raw") for sentence in cast(list[object], sentences)]
+
+
+def _names(split: str) -> set[str]:
+    usual = next((names for names in SPLITS.values() if split in names), (split,))
+    return {*usual, _TRAIN_TOO} if "train" in usual else set(usual)
+
+
+def coco_rows(document: dict[str, Any], name: str, places: Places) -> Iterator[ImageRow | Problem]:
+    """Each image with the captions that name its id, in their order."""
+    images: list[object] = document["images"]
+    captions: dict[Id, list[str]] = {}
+    for image in images:  # those of a bad image have a home too: it is told of once, not six times
+        if isinstance(image, dict) and _is_id(image.get("id")):
+            captions.setdefault(cast(Id, image["id"]), [])
+    yield from _gather(document["annotations"], f"{name}#annotations", captions)
+    taken: dict[Id, int] = {}
+    for number, value in enumerate(images, start=1):
+        try:
+            fields = fields_of(value)
+            key = _id(fields, "id")
+            if taken.setdefault(key, number) != number:
+                raise BadRow(f"duplicate id: {key!r:.60} was image {taken[key]}")
+            file = text_under(fields, "file_name")
+            if not captions[key]:
+                raise BadRow(f"no caption: none names image {key!r:.60}, {file[:200]!r}")
+            image = places.once(places.find(file), number)
+            yield ImageRow(image, tuple(captions[key]), {"id": key}, f"{name}#images", number)
+        except BadRow as bad:
+            yield Problem(f"{name}#images", number, str(bad))
+
+
+def _gather(annotations: list[object], name: str, into: dict[Id, list[str]]) -> Iterator[Problem]:
+    """Put each caption with its image; what has none is a bad row."""
+    taken: dict[Id, int] = {}
+    for number, value in enumerate(annotations, start=1):
+        try:
+            fields = fields_of(value)
+            if "id" in fields:
+                key = _id(fields, "id")
+                if taken.setdefault(key, number) != number:
+                    raise BadRow(f"duplicate id: {key!r:.60} was annotation {taken[key]}")
+            image = _id(fields, "image_id")
+            caption = captions_of(text_under(fields, "caption"), "caption")
+            if image not in into:
+                raise BadRow(f"no such image: no image has the id {image!r:.60}")
+            into[image] += caption
+        except BadRow as bad:
+            yield Problem(name, number, str(bad))
+
+
+def _id(fields: dict[str, Any], key: str) -> Id:
+    if key not in fields:
+        raise BadRow(f"missing key: no {key!r}; it has {shown_keys(fields)}")
+    if not _is_id(fields[key]):
+        raise BadRow(f"wrong type: {key!r} is {kind_of(fields[key])}, not a whole number or string")
+    return fields[key]
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)

@@ -1,0 +1,142 @@
+"""Which file of a folder or archive holds the captions of a split, and where its images lie.
+
+A split is a folder with metadata.jsonl in it, a file STEM.jsonl, or COCO's captions_STEM.json,
+also in annotations/. A year after the stem is left aside: captions_train2017 is train.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from saccade.data.images.members import Member
+from saccade.data.readers.images.rows import Places
+from saccade.data.readers.images.tree import Folder, Tree, join, tree_of
+from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.text.lines import MAX_DOCUMENT, BadRow, document, lines, lines_in
+from saccade.errors import DataError
+
+METADATA = "metadata.jsonl"
+_YEAR = re.compile(r"_?\d{4}$")
+_NOT_CAPTIONS = ("instances", "person_keypoints", "panoptic", "stuff", "image_info")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file that may hold captions: `name` in the tree, `folder` from which images are named."""
+
+    stem: str
+    form: Literal["metadata", "json"]
+    name: str
+    folder: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The file with the captions of a split; `whole` if it is named after none."""
+
+    tree: Tree
+    entry: Entry
+    file: Member
+    whole: bool
+
+    def places(self) -> Places:
+        """Where its images may lie: also in a folder named as the file is, such as train2017."""
+        stem = Path(self.entry.name).name.partition(".")[0]
+        return Places(self.tree, self.entry.folder, stem.removeprefix("captions_"))
+
+    def lines(self) -> Iterator[bytes | None]:
+        if isinstance(self.tree, Folder):
+            return lines(self.file.path)
+        raw = self.file.read(most=MAX_DOCUMENT)
+        return lines_in(io.BufferedReader(io.BytesIO(raw)), self.file.name)
+
+    def document(self) -> bytes:
+        if isinstance(self.tree, Folder):
+            return document(self.file.path)
+        return self.file.read(most=MAX_DOCUMENT)
+
+
+def find_captions(data: Path, split: str) -> Found:
+    """The one file that holds the captions of a split, or of all splits."""
+    if _table(data.name):
+        tree = Folder(data.parent)
+        return _found(tree, _entry(data.name, "", data.name), whole=True)
+    tree, base = tree_of(data)
+    entries = list(_entries(tree, base))
+    stems = fitting_stems(split, (entry.stem for entry in entries))
+    if len(stems) > 1:
+        raise DataError(
+            f"{data} has several files for {split!r}: {_listed(stems)}; "
+            f"pass the one you mean as the split, such as {stems[0]!r}"
+        )
+    mine = [entry for entry in entries if entry.stem in stems] or _for_all(entries)
+    if not mine:
+        held = [*tree.folders(base), *tree.files(base)]
+        raise DataError(
+            f"{data} has no {split!r} split: no {split}/{METADATA}, {split}.jsonl or "
+            f"captions_{split}.json; it holds {_listed(held) or 'nothing'}"
+        )
+    if len(mine) > 1:
+        names = _listed([entry.name for entry in mine])
+        raise DataError(f"{data} has {names} for one split; keep one of them, or give one file")
+    return _found(tree, mine[0], whole=not stems)
+
+
+def stems_of(data: Path) -> list[str]:
+    """What the files with captions are named after."""
+    if _table(data.name):
+        return []
+    tree, base = tree_of(data)
+    return [entry.stem for entry in _entries(tree, base)]
+
+
+def _found(tree: Tree, entry: Entry, *, whole: bool) -> Found:
+    try:
+        file = tree.member(entry.name)
+    except BadRow as bad:
+        raise DataError(f"{join(str(tree.path), entry.name)} cannot be read: {bad}") from None
+    if file is None:
+        raise DataError(f"{join(str(tree.path), entry.name)} does not exist; check the path")
+    return Found(tree, entry, file, whole)
+
+
+def _for_all(entries: Sequence[Entry]) -> list[Entry]:
+    """Where no file is named after a split: metadata.jsonl, or JSON that may name splits itself."""
+    stems = [entry.stem for entry in entries]
+    if any(fitting_stems(split, stems) for split in SPLITS):
+        return []
+    return [entry for entry in entries if entry.form == "json" or entry.stem == "metadata"]
+
+
+def _entries(tree: Tree, base: str) -> Iterator[Entry]:
+    for folder in tree.folders(base):
+        if METADATA in tree.files(join(base, folder)):
+            below = join(base, folder)
+            yield Entry(folder, "metadata", join(below, METADATA), below)
+    for below in ("", "annotations"):
+        if below and below not in tree.folders(base):
+            continue
+        for name in tree.files(join(base, below)):
+            if _table(name):
+                entry = _entry(name, base, join(base, below, name))
+                if not entry.stem.startswith(_NOT_CAPTIONS):
+                    yield entry
+
+
+def _entry(name: str, base: str, whole: str) -> Entry:
+    stem = name.removesuffix(".gz").rpartition(".")[0]
+    if name.removesuffix(".gz").endswith(".jsonl"):
+        return Entry(stem, "metadata", whole, base)
+    return Entry(_YEAR.sub("", stem), "json", whole, base)
+
+
+def _table(name: str) -> bool:
+    return name.removesuffix(".gz").endswith((".jsonl", ".json"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:10])
+    return ", ".join(shown + [f"… ({len(names)} in all)"] * (len(names) > len(shown)))

@@ -1,0 +1,61 @@
+"""Images that a person names one by one, by the folder, or by the archive; no captions asked for.
+
+An image that cannot be had is told of in its place, so that the rest goes on.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from saccade.data.images.decode import ImageError
+from saccade.data.images.members import Member
+from saccade.data.readers.images.read import ENDINGS
+from saccade.data.readers.images.tree import ARCHIVES, Tree, join, printable, tree_of
+from saccade.data.readers.text.lines import BadRow
+from saccade.errors import DataError
+
+Named = tuple[str, Path | Member | DataError]
+
+
+def named_images(given: Iterable[str]) -> Iterator[Named]:
+    """Every image that is named, and all of a folder or archive; or why there is none."""
+    for one in given:
+        path = Path(one)
+        if not holds_images(path):
+            yield printable(one), path
+            continue
+        try:
+            yield from _held(path)
+        except DataError as error:
+            yield printable(one), error
+
+
+def holds_images(path: Path) -> bool:
+    """Whether a path is a folder or an archive; else it is an image itself."""
+    name = path.name.lower()
+    return path.is_dir() or name.endswith((*ARCHIVES, ".tgz")) or ".tar." in name
+
+
+def _held(path: Path) -> Iterator[Named]:
+    tree, base = tree_of(path)
+    names = list(_below(tree, base))
+    if not names:
+        raise DataError(f"{path} holds no images: no name in it ends in {', '.join(ENDINGS)}")
+    for name in names:
+        whole = printable(join(str(path), name))
+        try:
+            member = tree.member(name)
+        except BadRow as bad:
+            yield whole, ImageError(whole, str(bad))
+            continue
+        lost = ImageError(whole, "missing image: a link that leads nowhere")
+        yield whole, lost if member is None else member
+
+
+def _below(tree: Tree, folder: str) -> Iterator[str]:
+    """The images of a folder, then those of its folders; links to folders may lead in circles."""
+    for name in tree.files(folder):
+        if name.lower().endswith(ENDINGS):
+            yield join(folder, name)
+    for name in tree.folders(folder):
+        if not (tree.path / folder / name).is_symlink():
+            yield from _below(tree, join(folder, name))

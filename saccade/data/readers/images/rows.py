@@ -1,0 +1,116 @@
+"""What is read of images: a row for each, and where to look for the file a row names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from saccade.data.images.members import Member
+from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
+from saccade.data.readers.report import Problem, counted, summed_up
+from saccade.data.readers.text.lines import BadRow
+from saccade.data.readers.text.records import as_text, kind_of
+
+
+@dataclass(frozen=True)
+class ImageRow:
+    """An image that can be loaded (`decode(row.image)`), what is said of it, and other columns.
+
+    `file` and `line` tell where the row was found, for messages about its image.
+    """
+
+    image: Member
+    captions: tuple[str, ...]
+    extras: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    file: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class ImagesRead:
+    """Rows in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
+
+    rows: list[ImageRow]
+    problems: list[Problem]
+    duplicates: int
+    files: list[str]
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes, where images lay in a folder for each."""
+        found = (row.extras.get("label") for row in self.rows)
+        return sorted({label for label in found if isinstance(label, str)})
+
+    def summary(self) -> str:
+        """One line for a report."""
+        captions = sum(len(row.captions) for row in self.rows)
+        told = counted(len(self.rows), "image")
+        if captions:
+            told += f" with {counted(captions, 'caption')}"
+        if self.labels:
+            told += f" of {len(self.labels):,} class" + "es" * (len(self.labels) != 1)
+        return summed_up(told, self)
+
+
+class Places:
+    """Where the images of a metadata file may lie: near it, or in an archive beside it."""
+
+    def __init__(self, tree: Tree, folder: str, tail: str = "") -> None:
+        self._tree = tree
+        self._folder = folder
+        self._prefixes = ["", "images", tail, join("images", tail)] if tail else ["", "images"]
+        names = tree.files(folder) if isinstance(tree, Folder) else []
+        self._beside = [name for name in names if name.lower().endswith(ARCHIVES)]
+        self._archives: list[tuple[Tree, str]] | None = None
+        self._seen: dict[tuple[Path, str], int] = {}
+        self.used: list[str] = []
+
+    def find(self, *names: str) -> Member:
+        """The image under the first of these names that is there; a BadRow if none is."""
+        plain = [inner(name) for name in names]
+        near = [(self._tree, self._folder)]
+        for trees in (lambda: near, self._opened):
+            for tree, base in trees():
+                for prefix in self._prefixes:
+                    for name in plain:
+                        member = tree.member(join(base, prefix, name))
+                        if member is not None:
+                            self._note(tree)
+                            return member
+        beside = "".join(f" or {name}" for name in self._beside)
+        where = join(str(self._tree.path), self._folder)
+        raise BadRow(f"missing image: {names[0][:200]!r} is not in {where}{beside}")
+
+    def once(self, member: Member, line: int) -> Member:
+        """The image, if no row before has named it."""
+        first = self._seen.setdefault((member.path, member.name), line)
+        if first != line:
+            raise BadRow(
+                f"duplicate file_name: {Path(member.name).name!r} was on row {first}; "
+                "put all captions of an image in one list"
+            )
+        return member
+
+    def _opened(self) -> list[tuple[Tree, str]]:
+        if self._archives is None:
+            files = [self._tree.member(join(self._folder, name)) for name in self._beside]
+            found = [tree_of(file.path) for file in files if file is not None]
+            bases = [(tree, base) for tree, top in found for base in ("", top)]
+            self._archives = list(dict.fromkeys(bases))
+        return self._archives
+
+    def _note(self, tree: Tree) -> None:
+        if tree is not self._tree and str(tree.path) not in self.used:
+            self.used.append(str(tree.path))
+
+
+def captions_of(value: object, key: str) -> tuple[str, ...]:
+    """A caption or a list of them, each with something to read in it."""
+    every: Sequence[object] = value if isinstance(value, list) else [value]
+    if not isinstance(value, str | list):
+        raise BadRow(f"wrong type: {key!r} is {kind_of(value)}, not a string or a list of them")
+    texts = tuple(as_text(caption, key) for caption in every)
+    if not texts or any(not text or text.isspace() for text in texts):
+        raise BadRow(f"empty: {key!r} holds nothing, or a caption of nothing")
+    return texts

@@ -1,0 +1,184 @@
+"""Which files of a folder hold a split, and in what form.
+
+A file is named STEM.ENDING or STEM.ENDING.gz. The stem says the split; the ending says the form,
+or the language of one of two parallel files.
+"""
+
+import re
+import stat
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.text.lines import file_status
+from saccade.errors import DataError
+
+PAIR_FORMS = ("tsv", "jsonl", "parquet")
+TEXT_FORMS = ("txt", "jsonl", "parquet")
+NOT_TEXT = ("tsv", "csv", "json")  # a single file of any other ending is read as plain text
+
+_KNOWN_ORDERS = (("source", "target"), ("src", "tgt"), ("src", "trg"))
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_]\w+)?|source|target")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the folder, its name taken apart."""
+
+    path: Path
+    stem: str
+    ending: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The files of a split: one, or the source and the target where the form is "parallel"."""
+
+    form: str
+    paths: tuple[Path, ...]
+
+
+def splits(data: Path, *, source: str = "", target: str = "") -> list[str]:
+    """Which of train, valid and test exist; a single file is all train.
+
+    Several files may claim one split; it is then listed, and reading it says so.
+    """
+    if not _is_folder(data):
+        return ["train"]
+    endings = {*PAIR_FORMS, *TEXT_FORMS}
+    stems = {e.stem for e in _entries(data) if e.ending in endings or _speaks(e, source, target)}
+    return [split for split in SPLITS if fitting_stems(split, stems)]
+
+
+def find_texts(data: Path, split: str) -> Found:
+    """The one file that holds the texts of a split."""
+    if not _is_folder(data):
+        ending = _single(data, split).ending
+        if ending in NOT_TEXT:
+            raise DataError(f"{data}: texts are not read from .{ending}; give {_any(TEXT_FORMS)}")
+        return Found(ending if ending in TEXT_FORMS else "txt", (data,))
+    mine = _of_split(data, split, [e for e in _entries(data) if e.ending in TEXT_FORMS], TEXT_FORMS)
+    return _table(data, mine)
+
+
+def find_pairs(data: Path, split: str, *, source: str, target: str) -> Found:
+    """The file or the two parallel files that hold the pairs of a split."""
+    if bool(source) != bool(target) or (source and source == target):
+        raise DataError(
+            f"source={source!r} and target={target!r}: name two different languages, or neither"
+        )
+    if not _is_folder(data):
+        ending = _single(data, split).ending
+        if ending not in PAIR_FORMS:
+            raise DataError(
+                f"{data}: pairs are not read from a single .{ending} file; "
+                f"give {_any(PAIR_FORMS)}, or the folder of two parallel files"
+            )
+        return Found(ending, (data,))
+    likely = [e for e in _entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)]
+    forms = (*PAIR_FORMS, *((source, target) if source else ()))
+    mine = _of_split(data, split, likely, forms)
+    tables = [e for e in mine if e.ending in PAIR_FORMS]
+    spoken = [e for e in mine if e.ending not in PAIR_FORMS]
+    if tables and (not source or not spoken):
+        return _table(data, tables)
+    if tables:
+        raise DataError(_crowded(data, mine))
+    return _parallel(data, spoken, source, target)
+
+
+def order_hint(languages: Collection[str]) -> str:
+    """The two settings to give, with a likely choice filled in."""
+    likely = sorted(languages, key=lambda name: (name != "en", name))
+    source, target = (n[:40] if n.isprintable() else repr(n[:40]) for n in likely[:2])
+    return f"--source {source} --target {target}"
+
+
+def _is_folder(data: Path) -> bool:
+    return stat.S_ISDIR(file_status(data).st_mode)
+
+
+def _single(data: Path, split: str) -> Entry:
+    if split != "train":
+        raise DataError(
+            f"{data} is a single file, so it is all train: there is no {split!r} in it; "
+            "give a folder with a file for each split"
+        )
+    return _entry(data)
+
+
+def _entry(path: Path) -> Entry:
+    stem, _, ending = path.name.removesuffix(".gz").rpartition(".")
+    return Entry(path, stem, ending)
+
+
+def _entries(folder: Path) -> list[Entry]:
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise DataError(f"{folder} cannot be listed: {error.strerror}") from None
+    return [_entry(path) for path in paths if not path.name.startswith(".")]
+
+
+def _speaks(entry: Entry, source: str, target: str) -> bool:
+    """Whether this may be one of two parallel files."""
+    if source or target:
+        return entry.ending in (source, target)
+    return entry.ending not in TEXT_FORMS and bool(_LANGUAGE.fullmatch(entry.ending))
+
+
+def _of_split(
+    folder: Path, split: str, likely: Sequence[Entry], endings: Sequence[str]
+) -> list[Entry]:
+    stems = fitting_stems(split, (e.stem for e in likely))
+    if not stems:
+        held = sorted(path.name for path in folder.iterdir())
+        raise DataError(
+            f"{folder} has no {split!r} split: no {split} file ending in {_any(endings)}; "
+            f"it holds {_listed(held) or 'nothing'}; name a file so, or give one file as the data"
+        )
+    if len(stems) > 1:
+        raise DataError(
+            f"{folder} has several files for {split!r}: {_listed(stems)}; "
+            f"pass the one you mean as the split, such as {stems[0]!r}"
+        )
+    return [e for e in likely if e.stem == stems[0]]
+
+
+def _table(folder: Path, mine: Sequence[Entry]) -> Found:
+    if len(mine) > 1:
+        raise DataError(_crowded(folder, mine))
+    return Found(mine[0].ending, (mine[0].path,))
+
+
+def _parallel(folder: Path, spoken: Sequence[Entry], source: str, target: str) -> Found:
+    files = {e.ending: e.path for e in spoken}
+    if len(files) < len(spoken):
+        raise DataError(_crowded(folder, spoken))
+    if not source:
+        known = [order for order in _KNOWN_ORDERS if set(order) <= set(files)]
+        source, target = known[0] if known else ("", "")
+    if source in files and target in files:
+        return Found("parallel", (files[source], files[target]))
+    held = _listed([e.path.name for e in spoken])
+    if source or len(files) == 1:
+        lacking = target if source in files else source
+        lacking_file = f"{spoken[0].stem}.{lacking}" if lacking else "other language beside it"
+        raise DataError(f"{folder} has {held} but no {lacking_file}; pairs need both files")
+    raise DataError(f"{folder} has {held}: say which is the source: {order_hint(files)}")
+
+
+def _crowded(folder: Path, mine: Sequence[Entry]) -> str:
+    held = _listed([e.path.name for e in mine])
+    return f"{folder} has {held} for one split; keep one of them, or give one file as the data"
+
+
+def _any(endings: Sequence[str]) -> str:
+    dotted = [f".{ending}" for ending in endings]
+    return f"{', '.join(dotted[:-1])} or {dotted[-1]} (or these with .gz)"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:10])
+    return ", ".join(shown + [f"… ({len(names)} in all)"] * (len(names) > len(shown)))

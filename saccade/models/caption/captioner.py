@@ -1,0 +1,140 @@
+"""What all captioners share: an eye that reads a picture once, and words told about it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from saccade.attention.axes import Axis
+from saccade.blocks.output import OutputLayer
+from saccade.config import ModelConfig
+from saccade.data.images.augment import IMAGENET
+from saccade.data.rows import Rows
+from saccade.errors import ConfigError
+from saccade.models.names.pretrained import Report, load_pretrained
+from saccade.models.vision import mobilenet, resnet, vit
+from saccade.models.vision.image_encoder import ImageEncoderConfig
+
+ENCODERS: dict[str, ImageEncoderConfig] = {**resnet.PRESETS, **mobilenet.PRESETS, **vit.PRESETS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionerConfig(ModelConfig):
+    """How a captioner sees.
+
+    Args:
+        encoder: the image encoder, such as resnet-18, mobilenet-v2 or vit-mini.
+        stage: which of its stages is read, counted from 1; 0 is the last.
+        weights: a file of published weights that the encoder starts from; none: fresh ones.
+        frozen: keep the encoder as it is.
+    """
+
+    encoder: str = "resnet-nano"
+    stage: int = 0
+    weights: str = ""
+    frozen: bool = False
+
+    def __post_init__(self) -> None:
+        if self.encoder not in ENCODERS:
+            raise ConfigError(
+                f"no image encoder {self.encoder!r}; try one of: {', '.join(ENCODERS)}"
+            )
+        if self.stage < 0:
+            raise ConfigError(f"stage={self.stage} must be 0 (the last) or more")
+
+
+class Eye(nn.Module):
+    """A picture as a grid of vectors, row by row.
+
+    z = encoder((pixels − mean) / deviation)        h × w cells
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__()
+        self.encoder = replace(ENCODERS[config.encoder], classes=0).build()
+        self.stage = self.encoder.checked(config.stage or None)
+        self.encoder.drop_after(self.stage)
+        if config.frozen:
+            self.encoder.freeze()
+        mean, deviation = torch.tensor(IMAGENET.mean), torch.tensor(IMAGENET.deviation)
+        self.register_buffer("mean", 255 * mean.view(3, 1, 1), persistent=False)
+        self.register_buffer("deviation", 255 * deviation.view(3, 1, 1), persistent=False)
+
+    @property
+    def channels(self) -> int:
+        """How wide the vector of a cell is."""
+        return self.encoder.channels(self.stage)
+
+    def forward(
+        self, pictures: UInt8[Tensor, "B 3 H W"]
+    ) -> tuple[Float[Tensor, "B cells C"], Axis]:
+        """The vectors of all cells, and where they lie."""
+        pixels = (pictures - self.mean) / self.deviation
+        grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
+        return grid.flatten(2).mT, self._axis(grid.shape[2], grid.shape[3], pixels.shape[2])
+
+    def _axis(self, height: int, width: int, pixels: int) -> Axis:
+        first, apart = (height * share / pixels for share in self.encoder.cells(self.stage))
+        return Axis("source", "grid", height, width, first=first, apart=apart)
+
+
+class Glances(NamedTuple):
+    """What was drawn where a model looks at one cell at a time.
+
+    `hard` is 1 where it did, and 0 in a batch in which it looked at all of them softly.
+    """
+
+    log_chance: Float[Tensor, "R T"]  # of the cell that was drawn for each word
+    hard: Float[Tensor, ""]
+
+
+class Told(NamedTuple):
+    """What is known after each word of all captions, end to end; `output` scores the next word.
+
+    `looked` says where attention fell for each word, for losses that ask; T is the longest caption.
+    """
+
+    known: Float[Tensor, "words D"]
+    looked: Float[Tensor, "R T cells"] | None = None
+    glances: Glances | None = None
+
+
+class Captioner(nn.Module, ABC):
+    """Picture → eye → decoder of words."""
+
+    config: CaptionerConfig
+    eye: Eye
+
+    @abstractmethod
+    def forward(
+        self, pictures: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
+    ) -> Told:
+        """Read captions about pictures; caption i is about picture `of[i]`, in that order."""
+
+    @abstractmethod
+    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> Any:
+        """Look at the pictures once; nothing told yet."""
+
+    @abstractmethod
+    def step(self, tokens: Int[Tensor, " R"], state: Any) -> tuple[Float[Tensor, "R V"], Any]:
+        """One word further."""
+
+    @property
+    @abstractmethod
+    def output(self) -> OutputLayer: ...
+
+    def load_encoder(self) -> Report | None:
+        """Start from the published weights that the config names, if it names any."""
+        if not self.config.weights:
+            return None
+        return load_pretrained(self.eye.encoder, Path(self.config.weights))
+
+
+PICTURE = Axis("source", "grid")  # before any was seen

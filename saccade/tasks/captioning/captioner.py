@@ -1,0 +1,286 @@
+"""Using a trained captioner: say what is in a picture, and where it looked for each word."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
+from PIL import Image
+from torch import Tensor, nn
+
+from saccade.attention.axes import Axis
+from saccade.attention.look.glance import PER_QUERY, Glance, Keep
+from saccade.attention.look.looking import Trace, looking
+from saccade.attention.look.watching import sites
+from saccade.data.batches import pad
+from saccade.data.images.decode import ImageError, upright
+from saccade.data.images.decode import decode as decode_image
+from saccade.data.images.fit import fitted
+from saccade.data.images.lattice import Lattice
+from saccade.data.images.members import Member
+from saccade.data.vocabulary import PAD, START, Vocabulary
+from saccade.data.words import word_spans
+from saccade.decode.engine import Decoding, decode
+from saccade.decode.protocol import Hypothesis, OnStep
+from saccade.errors import ConfigError
+from saccade.metrics.alignment import merge_rows
+from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.decoder_cache import Ready
+from saccade.tasks.translation.translator import renumbered
+
+BATCH = 64  # pictures at a time
+GPU_BATCH = 512
+EVERY_CELL = Keep(map_side=0, dense=1 << 14)
+
+Picture = str | Path | bytes | Member | Image.Image | np.ndarray | Tensor
+
+
+@dataclass(frozen=True)
+class Described:
+    """One picture, described. `others` are the rest of the n-best list.
+
+    `cells` says how the columns of every attention lie on the picture.
+    """
+
+    text: str
+    score: float
+    log_probability: float
+    finished: bool
+    attention: dict[str, Glance]
+    tokens: list[int]
+    cells: Axis | None = None
+    others: tuple["Described", ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the grid that was looked at; none if nobody watched."""
+        return (0, 0) if self.cells is None else (self.cells.height, self.cells.width)
+
+
+class Describer:
+    """A model, its vocabulary, and how pictures are made to fit."""
+
+    def __init__(
+        self, model: nn.Module, vocabulary: Vocabulary, settings: CaptioningSettings
+    ) -> None:
+        self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
+        self.device = next(model.parameters()).device
+        self.ready = Ready(self.model)
+
+    @property
+    def batch(self) -> int:
+        """How many pictures are described at a time."""
+        return GPU_BATCH if self.device.type == "cuda" else BATCH
+
+    @property
+    def looks(self) -> bool:
+        """Whether it looks at the picture again while it speaks."""
+        return any(name.endswith("cross") for name in sites(self.model))
+
+    def prepare(self, image: Picture, *, name: str = "") -> UInt8[Tensor, "3 size size"]:
+        """An image upright and square, just as those that were learnt from.
+
+        `name` is for messages, where the image has none of its own.
+        """
+        size = self.settings.image
+        return fitted(pixels_of(image, name=name, short=2 * size), size, self.settings.fit)
+
+    def describe(
+        self,
+        pictures: UInt8[Tensor, "B 3 H W"],
+        how: Decoding,
+        *,
+        look: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Iterator[tuple[int, Described]]:
+        """Captions with the number of their picture, batch by batch as they are ready.
+
+        What a picture is called does not depend on its batch. `on_step` hears of every step and
+        may give pictures up, which then have no caption.
+        """
+        if look:
+            self._check()
+        for rows in torch.arange(len(pictures)).split(self.batch):
+            tell = None if on_step is None else renumbered(on_step, rows.tolist())
+            found = self._decode(pictures[rows], how, on_step=tell)
+            if look:
+                found = self._watched(pictures[rows], found)
+            for row, described in zip(rows.tolist(), found):
+                if described is not None:
+                    yield row, described
+
+    def reread(
+        self, pictures: UInt8[Tensor, "B 3 H W"], captions: list[str]
+    ) -> Iterator[tuple[int, Float[Tensor, "words h w"], Lattice]]:
+        """Where attention falls for each word of given captions, one to a picture."""
+        said = self.vocabulary.encode_all(captions)
+        for rows in torch.arange(len(captions)).split(self.batch):
+            trace = self._follow(pictures[rows], [said[row] for row in rows.tolist()])
+            seen = _mean([weights.cpu() for weights in trace.weights().values()])
+            cells = _cells(trace)
+            lattice = cells.lattice
+            for i, row in enumerate(rows.tolist()):
+                pieces = self.vocabulary.spans(captions[row])
+                yield row, _on_picture(seen[i], cells, captions[row], pieces), lattice
+
+    def looked(self, picture: UInt8[Tensor, "3 H W"], one: Described) -> Described:
+        """The same caption with its attention, also if nobody watched it being made."""
+        if one.attention:
+            return one
+        (seen,) = self._watched(picture[None], [replace(one, others=())])
+        assert seen is not None
+        return replace(seen, others=one.others)
+
+    def _watched(
+        self, pictures: UInt8[Tensor, "B 3 H W"], found: list[Described | None]
+    ) -> list[Described | None]:
+        """Captions with their attention: the model is made to say these very words again.
+
+        So the search stays what it is when nobody looks, and only what it found is watched.
+        """
+        every = [
+            (row, one)
+            for row, best in enumerate(found)
+            if best is not None
+            for one in (best, *best.others)
+        ]
+        if not every:
+            return found
+        said = [one.tokens if one.finished else one.tokens[:-1] for _, one in every]
+        trace = self._follow(pictures[[row for row, _ in every]], said)
+        glances = {site: trace[site].cpu() for site in trace}
+        again: dict[int, list[Described]] = {}
+        for i, (row, one) in enumerate(every):
+            seen = {site: _rows(glance, i, len(said[i]) + 1) for site, glance in glances.items()}
+            again.setdefault(row, []).append(replace(one, attention=seen, cells=_cells(trace)))
+        return [
+            replace(again[row][0], others=tuple(again[row][1:])) if row in again else None
+            for row in range(len(found))
+        ]
+
+    @torch.inference_mode()
+    def _follow(self, pictures: UInt8[Tensor, "B 3 H W"], said: list[list[int]]) -> Trace:
+        """Make the model say given words; a row for each, and one for what comes after."""
+        self._check()
+        model: Any = self.model
+        tokens = [torch.tensor([START, *words]) for words in said]
+        written = pad(tokens, value=PAD).to(self.device)  # (B, T)
+        with looking(model, keep=EVERY_CELL, only="cross") as trace:
+            state = model.start(pictures.to(self.device))
+            for step in written.unbind(dim=1):
+                _, state = model.step(step, state)
+        return trace
+
+    def words_looked_at(self, one: Described) -> Float[Tensor, "words h w"]:
+        """Where attention fell for each word, averaged over layers and heads that look."""
+        if one.cells is None:
+            raise ConfigError("nobody watched this caption being made; see `looked`")
+        seen = _mean([weights[None] for weights in self.weights(one).values()])[0]
+        return _on_picture(seen, one.cells, one.text, self.vocabulary.spans_of(one.tokens))
+
+    @staticmethod
+    def weights(one: Described) -> dict[str, Float[Tensor, "N T S"]]:
+        """Every weight between the cells of the picture and the tokens, by site."""
+        kept = {site: glance.weights for site, glance in one.attention.items()}
+        return {site: weights[0] for site, weights in kept.items() if weights is not None}
+
+    def limits(self, pictures: int) -> Int[Tensor, " B"]:
+        """How many tokens a caption may have: as many as those that were learnt from."""
+        longest = getattr(self.model.config, "longest", None) or self.settings.longest
+        return torch.full((pictures,), min(longest, self.settings.longest))
+
+    def _decode(
+        self, pictures: UInt8[Tensor, "B 3 H W"], how: Decoding, *, on_step: OnStep | None
+    ) -> list[Described | None]:
+        model: Any = self.ready.decoder(how.precision)
+        first = torch.full((len(pictures),), START, device=self.device)
+        with torch.inference_mode():
+            state = model.start(pictures.to(self.device))
+        watch: dict[str, Any] = {
+            "on_step": on_step,
+            "captured": self.ready.captured(how.precision),
+        }
+        limits = self.limits(len(pictures))
+        found = decode(model, state, first, limits=limits, how=how, **watch)
+        return [self.described(some) if some else None for some in found]
+
+    def described(self, hypotheses: list[Hypothesis]) -> Described:
+        """What was found for a picture, in words."""
+        first, *others = (
+            Described(
+                text=self.vocabulary.decode(one.tokens),
+                score=one.score,
+                log_probability=one.log_probability,
+                finished=one.finished,
+                attention=one.attention,
+                tokens=one.tokens,
+            )
+            for one in hypotheses
+        )
+        return replace(first, others=tuple(others))
+
+    def _check(self) -> None:
+        if not self.looks:
+            raise ConfigError(
+                f"{type(self.model).__name__} does not look at the picture while it speaks: it has "
+                "no attention to look at"
+            )
+
+
+def _rows(seen: Glance, row: int, count: int) -> Glance:
+    """What was seen for the first words of one caption; the rest fills up a longer one's batch."""
+    own = seen.row(row)
+    assert own.weights is not None
+    kept = {name: x[:, :, :count] for name, x in own.tensors().items() if name in PER_QUERY}
+    return replace(own, **kept, received=own.weights[:, :, :count].sum(dim=2))  # type: ignore[arg-type]
+
+
+def _cells(trace: Trace) -> Axis:
+    """How the columns lie on the picture: the same at every site that looks at it."""
+    return next(columns for _, columns in trace.axes.values())
+
+
+def _mean(by_site: list[Float[Tensor, "B N T S"]]) -> Float[Tensor, "B T S"]:
+    """The mean over heads and sites."""
+    return torch.stack([weights.mean(dim=1) for weights in by_site]).mean(dim=0)
+
+
+def _on_picture(
+    weights: Float[Tensor, "T S"], cells: Axis, text: str, pieces: list[tuple[int, int]]
+) -> Float[Tensor, "words h w"]:
+    """By words, on the grid alone: what falls on other positions is left out."""
+    by_word = merge_rows(weights[:, cells.special :], pieces=pieces, words=word_spans(text))
+    return by_word.unflatten(1, (cells.height, cells.width))
+
+
+def pixels_of(image: Picture, *, name: str = "", short: int) -> UInt8[Tensor, "3 H W"]:
+    """Any image as red, green and blue; a file may come smaller, but not below `short` pixels."""
+    if isinstance(image, str):
+        image = Path(image)
+    if isinstance(image, bytes | Path | Member):
+        return decode_image(image, name=name, short=short)
+    name = name or "the image"
+    if isinstance(image, Image.Image):
+        try:
+            return upright(image)
+        except Exception as error:  # a file that Pillow has yet to read may be damaged in any way
+            why = (str(error) or type(error).__name__).partition("\n")[0][:200]
+            raise ImageError(name, f"damaged image: {why}; fetch it again") from None
+    if isinstance(image, Tensor):
+        if image.dtype != torch.uint8 or image.dim() != 3 or len(image) != 3 or not image.numel():
+            raise _refused(name, "(3, H, W)", image.dtype, image.shape)
+        return image.cpu()
+    flat = image.ndim == 2 or (image.ndim == 3 and image.shape[2] in (3, 4))
+    if image.dtype != np.uint8 or not flat or not image.size:
+        raise _refused(name, "(H, W), (H, W, 3) or (H, W, 4)", image.dtype, image.shape)
+    return upright(Image.fromarray(image))
+
+
+def _refused(name: str, shapes: str, dtype: object, shape: tuple[int, ...]) -> ImageError:
+    return ImageError(
+        name,
+        f"no image: {dtype} values of shape {tuple(shape)}; give uint8 ones of shape {shapes}",
+    )

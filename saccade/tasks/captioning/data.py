@@ -1,0 +1,286 @@
+"""Pictures and what is said of them: the user's, or the built-in shapes."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Int, UInt8
+from torch import Tensor
+
+from saccade.config import check_fraction, check_positive
+from saccade.data import shapes
+from saccade.data.images.cache import CacheSettings, ImageCache
+from saccade.data.images.fit import Fit
+from saccade.data.readers.images.cached import cached_images
+from saccade.data.readers.images.read import image_splits, read_images
+from saccade.data.readers.images.rows import ImageRow
+from saccade.data.shapes import Scene, ShapesSettings
+from saccade.data.vocabulary import Level
+from saccade.errors import ConfigError, DataError
+from saccade.metrics.outcomes import read_groups
+from saccade.tasks.captioning.equalizer import EqualizerSettings
+from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
+
+HELD_OUT = 0.05  # of pictures without a validation split
+HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
+World = Literal["plain", "many", "biased"]
+Progress = Callable[[int, int], None]
+Augmenting = Literal["none", "flip", "crop"]
+
+
+def silent(done: int, total: int) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardSettings:
+    """How looking at one cell at a time is learnt (Xu et al. 2015, arXiv:1502.03044, §4.1).
+
+    Args:
+        reinforce: weight of the score-function estimate.
+        entropy: weight of the entropy that keeps attention from settling early.
+        memory: of the moving baseline, how much stays.
+    """
+
+    reinforce: float = 0.1
+    entropy: float = 0.002
+    memory: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_fraction(self, "memory")
+        if min(self.reinforce, self.entropy) < 0:
+            raise ConfigError("reinforce and entropy must be 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptioningSettings:
+    """What to tell of which pictures. Without `data`: the built-in shapes.
+
+    Args:
+        data: folder with metadata.jsonl or COCO JSON, such a file, or a .tar or .zip of one.
+        image: side of the pictures in pixels.
+        fit: how a picture becomes square: cut, squeezed, or filled up with grey.
+        augment: vary pictures while training: mirrored (not where left and right are said), or
+            mirrored and cut out at random.
+        level: tokens are words, byte pairs trained on the captions, or characters.
+        vocabulary: how many tokens at most.
+        lowercase: read captions in lower case.
+        longest: training captions of more tokens are left out and counted.
+        captions: so many of a picture are learnt from at a time, other ones in each epoch.
+        label_smoothing: share of the probability spread over all words in the training loss; none
+            where single glances are learnt, which are judged by the words themselves.
+        cover: weight of the term that has every cell looked at as often as any (the doubly
+            stochastic one); only for models that show where they look while training.
+        cover_by: that term as published (summed over cells), its mean, or with the number of looks
+            that a caption of that length can give to each cell.
+        skip_bad: this many bad rows are skipped and counted; one more stops.
+        world: which scenes of shapes: plain, with many objects, or the biased ones.
+        scenes: how many of them to train on.
+    """
+
+    data: str = ""
+    image: int = 64
+    fit: Fit = "crop"
+    augment: Augmenting = "none"
+    level: Level = "words"
+    vocabulary: int = 10_000
+    lowercase: bool = True
+    longest: int = 60
+    captions: int = 5
+    label_smoothing: float = 0.0
+    cover: float = 0.0
+    cover_by: Literal["paper", "mean", "length"] = "paper"
+    skip_bad: int = 0
+    world: World = "plain"
+    scenes: int = 20_000
+    hard: HardSettings = field(default_factory=HardSettings)
+    equalizer: EqualizerSettings = field(default_factory=EqualizerSettings)
+    shapes: ShapesSettings = field(default_factory=ShapesSettings)
+
+    def __post_init__(self) -> None:
+        check_positive(self, "image", "vocabulary", "longest", "captions", "scenes")
+        check_fraction(self, "label_smoothing")
+        if self.cover < 0:
+            raise ConfigError(f"cover={self.cover} must be 0 or more")
+        if self.equalizer.asks and self.level != "words":
+            raise ConfigError(
+                f"the equalizer needs to know which token says a group: level={self.level} may "
+                "spell it in several; take level=words"
+            )
+        if self.equalizer.asks and not self.data and self.world != "biased":
+            raise ConfigError(
+                f"no one in world={self.world} is of a group; the equalizer needs world=biased, or "
+                "data of your own"
+            )
+
+    @property
+    def announcement(self) -> str:
+        """What is about to happen, for it may take a while."""
+        if self.data:
+            return f"reading {self.data}"
+        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+
+
+@runtime_checkable
+class Pictures(Protocol):
+    """Square pictures by number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, numbers: Int[Tensor, " B"], /) -> UInt8[Tensor, "B 3 H W"]: ...
+
+
+@dataclass(frozen=True)
+class Captioned:
+    """Pictures of one split and what is said of each.
+
+    `scenes` are the truth where it is known; `rows` are what a user's file says of each picture;
+    `hidden` are the pictures without those who are of a group, for the Equalizer.
+    """
+
+    pictures: Pictures
+    captions: list[tuple[str, ...]]
+    report: str
+    scenes: list[Scene] = field(default_factory=list[Scene])
+    rows: list[ImageRow] = field(default_factory=list[ImageRow])
+    hidden: Hidden | None = None
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    def only(self, numbers: list[int], report: str) -> "Captioned":
+        """Some of it."""
+        return Captioned(
+            _Some(self.pictures, torch.tensor(numbers)),
+            [self.captions[i] for i in numbers],
+            report,
+            [self.scenes[i] for i in numbers] if self.scenes else [],
+            [self.rows[i] for i in numbers] if self.rows else [],
+            None if self.hidden is None else _SomeHidden(self.hidden, torch.tensor(numbers)),
+        )
+
+
+@dataclass(frozen=True)
+class _Some:
+    """A choice of other pictures."""
+
+    whole: Pictures
+    numbers: Int[Tensor, " n"]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
+        return self.whole[self.numbers[numbers]]
+
+
+@dataclass(frozen=True)
+class _SomeHidden:
+    """The same choice, hidden."""
+
+    whole: Hidden
+    numbers: Int[Tensor, " n"]
+
+    def fingerprint(self) -> str:
+        which = hashlib.sha256(self.numbers.numpy().tobytes()).hexdigest()
+        return f"{self.whole.fingerprint()}:{which}"
+
+    def __getitem__(
+        self, numbers: Int[Tensor, " B"]
+    ) -> tuple[UInt8[Tensor, "B 3 H W"], Bool[Tensor, " B"]]:
+        return self.whole[self.numbers[numbers]]
+
+
+def digest(pictures: Pictures) -> str:
+    """Changes when any pixel does, or the order. Those of a cache were read when it was made."""
+    if isinstance(pictures, ImageCache):
+        return pictures.digest
+    if isinstance(pictures, _Some):
+        which = hashlib.sha256(pictures.numbers.numpy().tobytes()).hexdigest()
+        return f"{digest(pictures.whole)}:{which}"
+    made = hashlib.sha256()
+    for rows in torch.arange(len(pictures)).split(1000):
+        made.update(pictures[rows].numpy().tobytes())
+    return made.hexdigest()
+
+
+def read_captioned(
+    settings: CaptioningSettings, split: str, progress: Progress = silent
+) -> Captioned:
+    """A split of the user's pictures, or of shapes.
+
+    `progress` is told how many pictures are there, and of how many.
+    """
+    if not settings.data:
+        return _draw(settings, split, progress)
+    known = image_splits(Path(settings.data))
+    if split in ("train", "valid") and "valid" not in known:
+        return _held_out(_read(settings, "train", progress), split)
+    return _read(settings, split, progress)
+
+
+SPLITS: dict[tuple[World, str], str] = {
+    ("many", "train"): "many-train",
+    ("many", "valid"): "many-valid",
+    ("many", "test"): "many",
+    ("biased", "train"): "biased-train",
+    ("biased", "valid"): "biased-valid",
+    ("biased", "test"): "biased-test",
+}
+
+
+def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:
+    """Scenes of shapes, drawn now. A split may also be given by its full name."""
+    name = SPLITS.get((settings.world, split), split)
+    count = settings.scenes if split == "train" else HELD_BACK
+    how = replace(settings.shapes, size=settings.image)
+    scenes = [shapes.scene(name, index, how) for index in range(count)]
+    pictures = torch.empty(count, 3, settings.image, settings.image, dtype=torch.uint8)
+    for index, scene in enumerate(scenes):
+        pixels = torch.from_numpy(shapes.render(scene, settings.image))  # (H, W, 3)
+        pictures[index] = pixels.permute(2, 0, 1)
+        progress(index + 1, count)
+    told = [shapes.captions(scene) for scene in scenes]
+    hides = settings.equalizer.hides and split == "train"
+    return Captioned(
+        pictures,
+        told,
+        f"{count:,} scenes of shapes, split {name}",
+        scenes,
+        hidden=HiddenScenes.of(scenes, settings.image) if hides else None,
+    )
+
+
+def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:
+    bound = settings.skip_bad
+    read = read_images(Path(settings.data), split, skip_bad=bound)
+    size = CacheSettings(size=settings.image, fit=settings.fit)
+    good, cache = cached_images(
+        read, cache_folder(), settings=size, skip_bad=bound, progress=progress
+    )
+    told = [row.captions for row in good.rows]
+    if not settings.equalizer.hides or split != "train":
+        return Captioned(cache, told, good.summary(), rows=good.rows)
+    groups = read_groups(settings.equalizer.groups)
+    hidden = HiddenRows(cache, good.rows, groups, settings.image, settings.fit)
+    return Captioned(cache, told, good.summary(), rows=good.rows, hidden=hidden)
+
+
+def _held_out(read: Captioned, split: str) -> Captioned:
+    """Every so-and-so-many-th picture is for validation where the user gave no such split."""
+    every = round(1 / HELD_OUT)
+    kept = [i for i in range(len(read)) if (i % every == 0) == (split == "valid")]
+    if not kept:
+        raise DataError(f"{read.report}: too few to hold some out; add a validation file")
+    return read.only(
+        kept, f"{len(kept):,} held out for validation" if split == "valid" else read.report
+    )
+
+
+def cache_folder() -> Path:
+    """Where decoded pictures are kept between runs; SACCADE_CACHE names another place."""
+    return Path(os.environ.get("SACCADE_CACHE") or Path.home() / ".cache" / "saccade")

@@ -1,0 +1,71 @@
+"""A model made ready to decode: stripped, in a precision of choice, its steps captured on a GPU.
+
+Made when first needed and kept, for as long as the weights stay as they are.
+"""
+
+from typing import Any
+
+from torch import nn
+
+from saccade.attention.look.watching import sites
+from saccade.blocks.inference.affine import Precision
+from saccade.decode.captured import Captured
+from saccade.decode.engine import AnyPrecision
+from saccade.errors import ConfigError
+from saccade.models.inference.lean import Lean, lean
+
+
+class Ready:
+    """What decodes in place of a model, by precision."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self._made: dict[Precision, Lean | None] = {}
+        self._captured: dict[Precision, Captured] = {}
+        self._weights: object = None
+
+    def decoder(self, precision: AnyPrecision) -> Any:
+        """The model stripped for decoding, or the model itself where that is not to be had."""
+        return self._stripped(self._checked(precision)) or self._plain(precision)
+
+    def captured(self, precision: AnyPrecision) -> Captured | None:
+        """Steps of the same that a GPU replays, where there is a GPU."""
+        chosen = self._checked(precision)
+        decoder = self._stripped(chosen)
+        if decoder is None or not decoder.can_be_captured:
+            return None
+        if chosen not in self._captured:
+            self._captured[chosen] = Captured(decoder)
+        return self._captured[chosen]
+
+    def _stripped(self, precision: Precision) -> Lean | None:
+        if self._watched():
+            return None
+        if precision not in self._made:
+            self._made[precision] = lean(self.model, precision)
+        return self._made[precision]
+
+    def _watched(self) -> bool:
+        """Whether someone looks: only the model itself can be looked into."""
+        return any(site.watcher is not None for site in sites(self.model).values())
+
+    def _plain(self, precision: AnyPrecision) -> nn.Module:
+        if precision in ("bfloat16", "int8"):
+            raise ConfigError(
+                f"precision={precision!r} is not to be had: {type(self.model).__name__} decodes in "
+                "float32, as every model does while someone looks"
+            )
+        return self.model
+
+    def _checked(self, precision: AnyPrecision) -> Precision:
+        marks = [(p.data_ptr(), _version(p)) for p in self.model.parameters()]
+        if marks != self._weights:  # the model was trained on, or moved
+            self._made, self._captured, self._weights = {}, {}, marks
+        on_cpu = next(self.model.parameters()).device.type == "cpu"
+        if precision == "int8" and not on_cpu:
+            raise ConfigError("precision='int8' is for the CPU; on a GPU use bfloat16")
+        return ("float32" if on_cpu else "bfloat16") if precision == "auto" else precision
+
+
+def _version(parameter: nn.Parameter) -> int:
+    return 0 if parameter.is_inference() else parameter._version

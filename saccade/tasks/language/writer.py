@@ -1,0 +1,119 @@
+"""Using a trained language model: go on from a prompt, and say how probable a text is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.data.batches import pad
+from saccade.data.vocabulary import END, START, Vocabulary
+from saccade.decode.engine import Decoding, decode
+from saccade.decode.protocol import Hypothesis, OnStep
+from saccade.errors import DataError
+from saccade.tasks.decoder_cache import Ready
+from saccade.tasks.language.task import LanguageSettings
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A prompt and what the model wrote after it; `text` and `tokens` are both."""
+
+    prompt: str
+    text: str
+    score: float
+    log_probability: float
+    finished: bool
+    tokens: list[int]
+
+
+class Writer:
+    """A language model and its vocabulary."""
+
+    def __init__(
+        self, model: nn.Module, vocabulary: Vocabulary, settings: LanguageSettings
+    ) -> None:
+        self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
+        self.device = next(model.parameters()).device
+        self.ready = Ready(self.model)
+
+    def write(
+        self,
+        prompt: str,
+        how: Decoding,
+        *,
+        count: int = 1,
+        most_tokens: int = 100,
+        on_step: OnStep | None = None,
+    ) -> list[Generated]:
+        """Continue a prompt `count` times; an empty prompt starts a text.
+
+        `on_step` hears of every step and may give texts up: they end there; a beam's are gone.
+        """
+        tokens = self.begin(prompt)
+        model: Any = self.ready.decoder(how.precision)
+        room = self.room(tokens, most_tokens)
+        with torch.inference_mode():
+            state = model.start(count)
+            if len(tokens) > 1:
+                prompts = torch.tensor([tokens[:-1]], device=self.device).expand(count, -1)
+                _, state = model.read(prompts, state)
+        first = torch.full((count,), tokens[-1], device=self.device)
+        limits = torch.full((count,), room)
+        watch: dict[str, Any] = {
+            "on_step": on_step,
+            "captured": self.ready.captured(how.precision),
+        }
+        found = decode(model, state, first, limits=limits, how=how, **watch)
+        return [self.generated(prompt, tokens, found_one[0]) for found_one in found if found_one]
+
+    def room(self, tokens: list[int], most_tokens: int) -> int:
+        """How many words may follow a prompt before the model cannot see all of it."""
+        reach: int | None = self.model.reach  # type: ignore[assignment]
+        room = most_tokens if reach is None else min(most_tokens, reach - len(tokens) + 1)
+        if room < 1:
+            raise DataError(
+                f"the prompt has {len(tokens)} tokens, but the model sees {reach}; shorten it"
+            )
+        return room
+
+    def begin(self, prompt: str) -> list[int]:
+        """The tokens to go on from; lines begin with START, a stream as after an END."""
+        opening = START if self.settings.unit == "lines" else END
+        tokens = self.vocabulary.encode(prompt) if prompt else []
+        if self.settings.unit == "stream" and tokens:
+            return tokens
+        return [opening, *tokens]
+
+    def generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
+        """What was found after a prompt, in words."""
+        opening = 1 if self.settings.unit == "lines" or tokens[0] == END else 0
+        text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
+        return Generated(
+            prompt,
+            text,
+            hypothesis.score,
+            hypothesis.log_probability,
+            hypothesis.finished,
+            [*tokens, *hypothesis.tokens],
+        )
+
+    def without_feedback(self, count: int, *, seed: int) -> list[str]:
+        """Draw each word from the model's distribution at its place, but do not tell it the word.
+
+        Written with feed-back, then the words of each place are exchanged between the sentences:
+        every word stays as probable where it stands, and nothing ties it to its neighbours.
+        """
+        how = Decoding(sample=True, beam=1, seed=seed)
+        model: Any = self.model
+        first = torch.full((count,), self.begin("")[0], device=self.device)
+        limits = torch.full((count,), 50)
+        found = decode(model, model.start(count), first, limits=limits, how=how)
+        words = pad([torch.tensor([*one[0].tokens, END]) for one in found], value=END)  # (n, T)
+        rng = torch.Generator().manual_seed(seed)
+        mixed = torch.stack([w[torch.randperm(count, generator=rng)] for w in words.T], dim=1)
+        return [self.vocabulary.decode(_until_end(row)) for row in mixed.tolist()]
+
+
+def _until_end(row: list[int]) -> list[int]:
+    return row[: row.index(END)] if END in row else row

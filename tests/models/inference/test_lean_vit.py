@@ -1,0 +1,54 @@
+"""The Vision Transformer stripped for classifying scores as the model itself does."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from saccade.models.inference.lean_vit import LeanVit
+from saccade.models.vision.vit import Vit, VitConfig
+
+CONFIG = VitConfig(image=24, patch=4, width=12, depth=3, heads=3, classes=5)
+
+
+def built(config: VitConfig) -> Vit:
+    torch.manual_seed(0)
+    model = config.build().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model
+
+
+def pictures(*shape: int) -> Tensor:
+    return torch.randn(2, 3, *shape, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(24, 24), (16, 40)])
+def test_scores_are_the_models_at_any_depth_and_size(depth: int, shape: tuple[int, int]) -> None:
+    model = built(replace(CONFIG, depth=depth))
+    with torch.no_grad():
+        expected = model(pictures(*shape))
+    torch.testing.assert_close(LeanVit(model, "float32")(pictures(*shape)), expected)
+
+
+def test_halves_score_nearly_the_same_and_need_no_cast_of_the_pictures() -> None:
+    model, image = built(CONFIG), pictures(24, 24)
+    with torch.no_grad():
+        expected = model(image)
+    lean = LeanVit(model, "bfloat16")
+    found = lean(image)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0.05)
+    assert torch.equal(found, lean(image.bfloat16()))
+
+
+def test_a_model_that_changes_later_does_not_change_the_weights_that_were_packed() -> None:
+    model, image = built(CONFIG), pictures(24, 24)
+    lean = LeanVit(model, "bfloat16")
+    before = lean(image)
+    with torch.no_grad():
+        model.head.weight.add_(1.0)
+    assert torch.equal(lean(image), before)

@@ -2,20 +2,25 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
+# Every test computes on one core; two processes take the files in turn.
+TOGETHER := -n 2 --dist loadfile
 
-.PHONY: demo test check clean
+.PHONY: demo test test-gpu check clean
 
 demo: .venv/ready  ## train a translator on the built-in corpus, score it, see where it looks
 	$(BIN)/saccade demo $(ARGS)
 
 test: .venv/ready  ## every test
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(TOGETHER) $(ARGS)
+
+test-gpu: .venv/ready  ## what runs on an NVIDIA GPU, on one; says so and skips without
+	$(BIN)/pytest tests/gpu -n 6 --dist loadgroup -rs $(ARGS)
 
 check: .venv/ready  ## format, lint, types and the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
-	$(BIN)/pytest -m "not slow" $(ARGS)
+	$(BIN)/pytest -m "not slow" $(TOGETHER) $(ARGS)
 
 # torch goes first and alone, so that no other package can bring a different build of it.
 .venv/ready: pyproject.toml constraints.txt

@@ -16,17 +16,22 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(ABC):
-    """Sizes of a model.
+    """Sizes of a model."""
+
+    @abstractmethod
+    def build(self) -> nn.Module:
+        """Fresh weights, from torch's global random state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordModelConfig(ModelConfig):
+    """Sizes of a model that reads or writes words.
 
     Args:
         vocabulary: how many tokens it knows; training takes as many as the tokenizer has.
     """
 
     vocabulary: int = 8000
-
-    @abstractmethod
-    def build(self) -> nn.Module:
-        """Fresh weights, from torch's global random state."""
 
 
 def check_positive(settings: Any, *names: str) -> None:
@@ -72,10 +77,20 @@ def _checked(hint: Any, value: Any, *, where: str) -> Any:
         if value not in options:
             raise ConfigError(f"{where}={value!r} must be one of: {', '.join(map(str, options))}")
         return value
-    if origin is tuple and isinstance(value, list | tuple):
+    if origin in (list, tuple) and isinstance(value, list | tuple):
         items = typing.cast(list[Any], value)
-        return tuple(_checked(options[0], item, where=where) for item in items)
+        fixed = origin is tuple and options[-1] is not ...
+        if fixed and len(items) != len(options):
+            raise ConfigError(f"{where} must hold {len(options)} values, not {len(items)}")
+        hints = options if fixed else options[:1] * len(items)
+        return origin(_checked(one, item, where=where) for one, item in zip(hints, items))
+    if origin is dict and isinstance(value, dict):
+        named = typing.cast(dict[str, Any], value).items()
+        return {key: _checked(options[1], one, where=f"{where}.{key}") for key, one in named}
     if origin in (types.UnionType, typing.Union):
+        nested = [o for o in options if typing.get_origin(o) or dataclasses.is_dataclass(o)]
+        if value is not None and nested:
+            return _checked(nested[0], value, where=where)
         allowed = tuple(option for option in options if isinstance(option, type))
     else:
         allowed = (hint,)

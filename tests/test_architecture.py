@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+OTHERS_MODELS = ("attention", "look", "modules")  # where others' models are watched, as they are
 LAYERS = ("attention", "blocks", "models", "decode", "tasks", "train", "app")
 BOTTOM = {
     "errors": set[str](),
@@ -120,3 +121,79 @@ def test_what_we_do_not_depend_on_is_not_imported() -> None:
 def test_saccade_does_not_need_what_only_tests_need() -> None:
     tools = ("pytest", "hypothesis", "beartype", "transformers", "tests")
     assert importers(FILES, *tools) == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(named(path))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+KINDS = ("translation", "language", "captioning")
+OF_A_KIND = {
+    "translation": {"TranslationSettings", "TranslationModel", "Translator", "Translation"},
+    "language": {"LanguageSettings", "LanguageModel", "Writer", "LanguageModelling"},
+    "captioning": {"CaptioningSettings", "CaptioningModel", "ImageCaptioner", "Captioning"},
+}
+
+
+def homes(kind: str) -> tuple[str, ...]:
+    return f"saccade/tasks/{kind}/", f"saccade/app/kinds/{kind}.py", f"saccade/app/look/{kind}/"
+
+
+def calls(path: Path, name: str) -> list[ast.Call]:
+    return [
+        node
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+
+
+def names_in(node: ast.AST) -> set[str]:
+    found = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return found | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+
+
+def test_nobody_asks_of_which_kind_something_is() -> None:
+    """Only a kind's own files know its settings, models and tools: others go by its protocol."""
+    wrong = [
+        f"{named(path)}:{call.lineno}"
+        for path in FILES
+        for call in calls(path, "isinstance")
+        for kind in KINDS
+        if names_in(call.args[1]) & OF_A_KIND[kind] and not named(path).startswith(homes(kind))
+    ]
+    assert wrong == []
+
+
+def test_abilities_are_said_by_protocols_and_not_felt_for() -> None:
+    """`getattr(settings, name)` over fields is no question; `getattr(model, "packs")` is one."""
+    felt = {
+        named(path): [ast.unparse(call) for call in (*calls(path, "hasattr"), *asks(path))]
+        for path in FILES
+        if path.relative_to(ROOT / "saccade").parts[:3] != OTHERS_MODELS
+    }
+    assert {path: asked for path, asked in felt.items() if asked} == {}
+
+
+def asks(path: Path) -> list[ast.Call]:
+    return [one for one in calls(path, "getattr") if isinstance(one.args[1], ast.Constant)]
+
+
+def test_no_class_is_known_by_the_spelling_of_its_name() -> None:
+    wrong = [
+        f"{named(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in FILES
+        if path.relative_to(ROOT / "saccade").parts[:3] != OTHERS_MODELS
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(side, ast.Attribute) and side.attr == "__name__"
+            for side in (node.left, *node.comparators)
+        )
+        and "__main__" not in ast.unparse(node)
+    ]
+    assert wrong == []

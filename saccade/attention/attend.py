@@ -9,7 +9,7 @@ from torch import Tensor
 
 from saccade.attention import masks
 from saccade.attention.kernels.sdpa import sdpa_with_lse
-from saccade.attention.kernels.train.packed import packed_attention
+from saccade.attention.kernels.train.packed import packed_attention, takes_short
 from saccade.attention.look.view import View, Watcher
 from saccade.attention.scores import Score, scaled_dot
 from saccade.attention.segments import Segments
@@ -85,9 +85,36 @@ def fused(
             q, k, v, attn_mask=mask, is_causal=causal, scale=scale
         )
     output, lse = sdpa_with_lse(q, k, v, mask=mask, causal=causal, scale=scale)
-    known = q.shape[-1] ** -0.5 if scale is None else scale
-    watcher(View(q, k, known, causal=hides, mask=seen, lse=lse))
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
+    watcher(View(q, k, factor, causal=hides, mask=seen, lse=lse))
     return output
+
+
+def fused_self(
+    qkv: Float[Tensor, "T 3 N K"], segments: Segments, *, causal: bool, scale: float
+) -> Float[Tensor, "T N K"]:
+    """What `attend` computes within sequences end to end, of one product's q, k and v."""
+    if takes_short(qkv, segments):
+        from saccade.attention.kernels.train.short_sequence import short_self_attention
+
+        starts, longest = segments.query_starts, segments.longest_query
+        return short_self_attention(qkv, starts, longest, causal, scale)
+    q, k, v = qkv.unbind(1)
+    return packed_attention(q, k, v, segments, causal=causal, scale=scale)
+
+
+def fused_cross(
+    q: Float[Tensor, "T N K"], kv: Float[Tensor, "S 2 N K"], segments: Segments, *, scale: float
+) -> Float[Tensor, "T N K"]:
+    """The same across, for queries of one product and keys and values of another."""
+    if takes_short(q, segments):
+        from saccade.attention.kernels.train.short_sequence import short_cross_attention
+
+        starts = segments.query_starts, segments.key_starts
+        longest = segments.longest_query, segments.longest_key
+        return short_cross_attention(q, kv, *starts, *longest, scale)
+    k, v = kv.unbind(1)
+    return packed_attention(q, k, v, segments, causal=False, scale=scale)
 
 
 def _packed(
@@ -100,10 +127,10 @@ def _packed(
     scale: float | None,
     watcher: Watcher | None,
 ) -> Float[Tensor, "1 N T Kv"]:
-    known = q.shape[-1] ** -0.5 if scale is None else scale
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
     rows = [x[0].transpose(0, 1) for x in (q, k, v)]  # (T, N, K)
-    output = packed_attention(rows[0], rows[1], rows[2], segments, causal=causal, scale=known)
+    output = packed_attention(rows[0], rows[1], rows[2], segments, causal=causal, scale=factor)
     if watcher is not None:
         mask = segments.mask(q.shape[2], k.shape[2])
-        watcher(View(q, k, known, causal=causal, mask=mask))
+        watcher(View(q, k, factor, causal=causal, mask=mask))
     return output.transpose(0, 1)[None]

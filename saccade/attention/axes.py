@@ -1,4 +1,4 @@
-"""What lies along a side of an attention map: words, or the patches of a picture."""
+"""What lies along a side of an attention map: words, or the patches of an image."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -25,7 +25,7 @@ class Axis:
 
     @property
     def lattice(self) -> Lattice:
-        """Where the cells lie on the picture."""
+        """Where the cells lie on the image."""
         return Lattice(self.height, self.width, self.first, self.apart)
 
 

@@ -78,24 +78,18 @@ class KeyValues:
     @classmethod
     def empty(cls, like: Float[Tensor, "B D"], *, heads: int, width: int) -> "KeyValues":
         """No positions yet, for as many rows as `like` has, on its device and in its precision."""
-        nothing = like.new_empty(len(like), heads, 0, width)
+        nothing = like.new_empty(like.shape[0], heads, 0, width)
         return cls(nothing, nothing)
-
-    def append(
-        self, keys: Float[Tensor, "R N T K"], values: Float[Tensor, "R N T Kv"]
-    ) -> tuple[Float[Tensor, "R N S K"], Float[Tensor, "R N S Kv"]]:
-        """Remember new positions and return all there are, those of each beam by themselves."""
-        if self.lineage is None:
-            return self.write(keys, values)
-        keys, values = (_by_sentence(x, self.lineage.beams) for x in (keys, values))
-        keys, values = self.write(keys, values)
-        entries = self.lineage.grown(self.length)
-        return _by_beam(keys, entries), _by_beam(values, entries)
 
     def write(
         self, keys: Float[Tensor, "B N T K"], values: Float[Tensor, "B N T Kv"]
     ) -> tuple[Float[Tensor, "B N E K"], Float[Tensor, "B N E Kv"]]:
         """Put new entries into the pool and return all of it, without a copy."""
+        if torch.compiler.is_exporting():  # sizes are free in a graph: no room is kept there
+            self.keys = torch.cat([self.keys, keys], dim=2)
+            self.values = torch.cat([self.values, values], dim=2)
+            self.length = self.keys.shape[2]
+            return self.keys, self.values
         end = self.length + keys.shape[2]
         if end > self.keys.shape[2]:
             room = max(2 * self.keys.shape[2], end, 16)
@@ -132,18 +126,6 @@ def followed(
     lineage = lineage.follow(parents, length)
     kept = lineage.used(length) if step % TIDY == 0 else None
     return (lineage if kept is None else lineage.moved(kept, length)), kept
-
-
-def _by_sentence(x: Float[Tensor, "R N 1 K"], beams: int) -> Float[Tensor, "B N k K"]:
-    return x[:, :, 0].unflatten(0, (-1, beams)).transpose(1, 2)
-
-
-def _by_beam(
-    pool: Float[Tensor, "B N E K"], entries: Int[Tensor, "B k T"]
-) -> Float[Tensor, "R N T K"]:
-    index = entries.flatten(1)[:, None, :, None].expand(-1, pool.shape[1], -1, pool.shape[3])
-    own = pool.gather(2, index).unflatten(2, entries.shape[1:])  # (B, N, k, T, K)
-    return own.transpose(1, 2).flatten(0, 1)
 
 
 def _grown(

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention.kernels.train.additive import additive_score
+from saccade.attention.parameters import MATRIX, Role
 
 
 @runtime_checkable
@@ -52,6 +53,9 @@ class Multiplicative(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(query_width, key_width))
         nn.init.xavier_uniform_(self.weight)
+
+    def roles(self) -> dict[str, Role]:
+        return {"weight": MATRIX}
 
     def forward(
         self, q: Float[Tensor, "*batch T Dq"], k: Float[Tensor, "*batch S Dk"]

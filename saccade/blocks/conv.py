@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from saccade.attention.parameters import MATRIX, TABLE, Role
 from saccade.blocks.dropout import Dropout
 
 HALF = 0.5**0.5  # keeps the variance of a sum of two equal parts
@@ -28,6 +29,10 @@ class GatedConv(nn.Module):
         nn.init.normal_(conv.weight, std=(4 * (1 - dropout) / (kernel * width)) ** 0.5)
         nn.init.zeros_(conv.bias)  # type: ignore[arg-type]
         self.conv = weight_norm(conv, dim=0)
+
+    def roles(self) -> dict[str, Role]:
+        length, direction = (f"conv.parametrizations.weight.original{i}" for i in (0, 1))
+        return {length: TABLE, direction: MATRIX}
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T2 D"]:
         return F.glu(self.conv(self.dropout(x).mT), dim=1).mT

@@ -6,8 +6,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.kernels.train.linear import Linear, sums_later, together
+from saccade.attention.kernels.train.linear import Linear, defers_bias, together
 from saccade.blocks.dropout import Dropout
+from saccade.blocks.inference.affine import Affine, Precision, affine
+from saccade.blocks.kernels import runs_kernels
 
 
 def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -42,16 +44,33 @@ class FeedForward(nn.Module):
         self.activation = activation
 
     def forward(
-        self, x: Float[Tensor, "*batch D"], *, owed: bool = False
+        self, x: Float[Tensor, "*batch D"], *, defer_bias: bool = False
     ) -> Float[Tensor, "*batch D"]:
-        """With `owed`, the caller gives the gradient of the last bias."""
-        if self.activation in GELUS and sums_later(x):
+        """With `defer_bias`, the caller gives the gradient of the last bias."""
+        if self.activation in GELUS and defers_bias(x):
             from saccade.blocks.kernels.gelu import gelu_dropped
 
             tanh, rate = self.activation is gelu_tanh, self.dropout.now
-            wide = together(x, self.widen, owed=True)
+            wide = together(x, self.widen, defer_bias=True)
             bent = gelu_dropped(wide, self.widen.bias, rate=rate, tanh=tanh)
         else:
             wide, relu = self.widen(x), self.activation is F.relu
             bent = self.dropout.after_relu(wide) if relu else self.dropout(self.activation(wide))
-        return together(bent, self.narrow, owed=True) if owed else self.narrow(bent)
+        return together(bent, self.narrow, defer_bias=True) if defer_bias else self.narrow(bent)
+
+    def packed(self, precision: Precision) -> Affine:
+        """The same for inference, with its weights packed once."""
+        relu = self.activation is F.relu
+        widen = affine(self.widen.weight, self.widen.bias, precision=precision, relu=relu)
+        narrow = affine(self.narrow.weight, self.narrow.bias, precision=precision)
+        if relu:
+            return lambda x: narrow(widen(x))
+        return lambda x: narrow(self._bent(widen(x)))
+
+    def _bent(self, x: Float[Tensor, "R F"]) -> Float[Tensor, "R F"]:
+        """The activation of what nobody else needs any more."""
+        if self.activation in GELUS and runs_kernels(x):
+            from saccade.blocks.kernels.gelu import gelu_
+
+            return gelu_(x, tanh=self.activation is gelu_tanh)
+        return self.activation(x)

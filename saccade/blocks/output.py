@@ -1,10 +1,19 @@
-"""The last layer of every model that writes: what is known, to a score for each word."""
+"""The last layer of every model that writes: hidden states to logits."""
 
 from typing import NamedTuple
 
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+
+from saccade.attention.parameters import TABLE, Role
+
+
+class Readout(nn.Linear):
+    """An output layer of its own. Its rows are words, which should not become alike."""
+
+    def roles(self) -> dict[str, Role]:
+        return {"weight": TABLE}
 
 
 class OutputLayer(NamedTuple):

@@ -1,4 +1,4 @@
-"""Pictures as sequences: square patches in reading order, and positions that follow their grid."""
+"""Images as sequences: square patches in reading order, and positions that follow their grid."""
 
 from typing import Any
 
@@ -7,12 +7,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.kernels.train.linear import Linear, sums_later
+from saccade.attention.kernels.train.linear import Linear, defers_bias
+from saccade.attention.parameters import TABLE, Role
 from saccade.errors import ConfigError
 
 
 class Patches(nn.Module):
-    """Cut a picture into patches of `side` × `side` pixels, and see each as one vector.
+    """Cut an image into patches of `side` × `side` pixels, and see each as one vector.
 
         xₚ = W · pixels(p) + b
 
@@ -23,6 +24,9 @@ class Patches(nn.Module):
         super().__init__()
         self.side = side
         self.project = Linear(3 * side * side, width)
+
+    def roles(self) -> dict[str, Role]:
+        return {"project.weight": TABLE}  # it reads pixels, which are no vectors
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P D"]:
         return self.project(self.cut(image))
@@ -50,13 +54,13 @@ class Patches(nn.Module):
 def placed(
     first: Float[Tensor, " D"], patches: Float[Tensor, "B P D"], places: Float[Tensor, "P D"]
 ) -> Float[Tensor, "B T D"]:
-    """Patches at their places, after a token that is the same for all pictures.
+    """Patches at their places, after a token that is the same for all images.
 
     x = [first; patches + places]
     """
-    if sums_later(patches):
+    if defers_bias(patches) or not torch.is_grad_enabled():
         return _Placed.apply(first, patches, places)  # type: ignore[no-any-return]
-    return torch.cat([first.expand(len(patches), 1, -1), patches + places], dim=1)
+    return torch.cat([first.expand(patches.shape[0], 1, -1), patches + places], dim=1)
 
 
 class _Placed(torch.autograd.Function):
@@ -83,6 +87,11 @@ def resized(
     """Vectors of a grid's cells on a grid of another shape, bicubically in between."""
     if old == new:
         return table
-    grid = table.T.unflatten(1, old)[None]  # (1, D, h, w)
-    grid = F.interpolate(grid, size=new, mode="bicubic", align_corners=False)
-    return grid[0].flatten(1).T
+    if table.is_cuda:  # where the gradient of torch's own adds in any order
+        each = torch.eye(len(table), device=table.device).unflatten(1, old)[:, None]
+        return _bicubic(each, new).flatten(1).T.to(table) @ table
+    return _bicubic(table.T.unflatten(1, old)[None], new)[0].flatten(1).T
+
+
+def _bicubic(grids: Float[Tensor, "B C h w"], size: tuple[int, int]) -> Float[Tensor, "B C H W"]:
+    return F.interpolate(grids, size=size, mode="bicubic", align_corners=False)

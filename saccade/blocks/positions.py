@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.attention.parameters import FREE, Role
 from saccade.errors import ConfigError
 
 Encoding = Callable[[Float[Tensor, " T"], int], Float[Tensor, "T D"]]
@@ -87,16 +89,23 @@ class FixedPositions(nn.Module):
         self.encoding, self.width = encoding, width
         self.register_buffer("table", torch.empty(0, width), persistent=False)
 
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether a position means another value in another sentence."""
+        return self.encoding is fraction
+
     def forward(self, start: int, count: int) -> Float[Tensor, "T D"]:
         length = start + count
-        if self.encoding is fraction:  # the one that depends on the length: that is its flaw
-            return self._encode(length)[start:]
+        if self.depends_on_length:
+            return self._encode(count, first=start)
+        if torch.compiler.is_exporting():
+            return _rows(self.table, start, count)
         self._reach(length)
         return self.table[start:length]
 
     def at(self, places: Int[Tensor, "*batch"], longest: int) -> Float[Tensor, "*batch D"]:
         """The encoding of each of some positions, all below `longest`."""
-        assert self.encoding is not fraction
+        assert not self.depends_on_length
         self._reach(longest)
         return self.table[places]
 
@@ -104,9 +113,14 @@ class FixedPositions(nn.Module):
         if length > len(self.table):
             self.table = self._encode(1 << (length - 1).bit_length())
 
-    def _encode(self, length: int) -> Float[Tensor, "T D"]:
-        t = torch.arange(length, device=self.table.device, dtype=torch.float64)
-        return self.encoding(t, self.width).to(self.table.dtype)
+    def _encode(self, count: int, *, first: int = 0) -> Float[Tensor, "T D"]:
+        t = torch.arange(count, device=self.table.device, dtype=torch.float64) + first
+        return self.encoding(t.flatten(), self.width).to(self.table.dtype)
+
+
+def _rows(table: Float[Tensor, "positions D"], start: int, count: int) -> Float[Tensor, "T D"]:
+    """Rows of a table for an exported graph, where a slice would bound sizes that are free."""
+    return F.embedding(torch.arange(count, device=table.device) + start, table)
 
 
 class GridPositions(nn.Module):
@@ -129,11 +143,18 @@ class GridPositions(nn.Module):
 class LearnedPositions(nn.Module):
     """A table of parameters, one row for each position up to `longest`."""
 
+    depends_on_length = False
+
     def __init__(self, longest: int, width: int) -> None:
         super().__init__()
         self.table = nn.Parameter(0.02 * torch.randn(longest, width))
 
+    def roles(self) -> dict[str, Role]:
+        return {"table": FREE}
+
     def forward(self, start: int, count: int) -> Float[Tensor, "T D"]:
+        if torch.compiler.is_exporting():
+            return _rows(self.table, start, count)
         self.check(start + count)
         return self.table[start : start + count]
 
@@ -152,7 +173,9 @@ class LearnedPositions(nn.Module):
         return self.table[places]
 
 
-def make_positions(kind: PositionKind, *, longest: int, width: int) -> nn.Module | None:
+def make_positions(
+    kind: PositionKind, *, longest: int, width: int
+) -> FixedPositions | LearnedPositions | None:
     """The encoding by its name; `longest` matters only to the learned table."""
     if kind == "none":
         return None
@@ -167,7 +190,7 @@ class Added(nn.Module):
     h = x + p(t)
     """
 
-    def __init__(self, positions: nn.Module) -> None:
+    def __init__(self, positions: FixedPositions | LearnedPositions) -> None:
         super().__init__()
         self.positions = positions
 
@@ -178,7 +201,7 @@ class Added(nn.Module):
         self, x: Float[Tensor, "B T D"], places: Int[Tensor, "B T"], longest: int
     ) -> Float[Tensor, "B T D"]:
         """For words that do not stand in order: each says which place is its own."""
-        return x + self.positions.at(places, longest)  # type: ignore[operator]
+        return x + self.positions.at(places, longest)
 
 
 class Concatenated(nn.Module):

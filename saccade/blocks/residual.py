@@ -3,8 +3,9 @@
 Post-norm is the published Transformer; pre-norm trains deeper stacks without warm-up.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.kernels import runs_kernels
 
 EPSILON = 1e-5  # keeps what does not vary from being divided by zero
-Sublayer = Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B T D"]]
+Sums = tuple[Float[Tensor, "*batch D"], Float[Tensor, "*batch D"]]
 
 
 class TokenBatchNorm(nn.Module):
@@ -26,90 +27,95 @@ class TokenBatchNorm(nn.Module):
         super().__init__()
         self.norm = nn.BatchNorm1d(width, epsilon)
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        return self.norm(x.flatten(0, 1)).view_as(x)
+    def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        return self.norm(x.flatten(0, -2)).view_as(x)
 
 
 NormKind = Literal["layer", "batch"]
 NORMS: dict[NormKind, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "batch": TokenBatchNorm}
 
 
-class PostNorm(nn.Module):
+class Residual(nn.Module, ABC):
+    """What goes around a sublayer f. Two go from one to the next: the sum, and what f takes.
+
+    `before` is for the first of a stack; `after` adds what f gave and makes ready for the next.
+    """
+
+    pre: ClassVar[bool]  # whether the norm stands before f
+
+    def __init__(
+        self, width: int, *, dropout: float, norm: NormKind = "layer", epsilon: float = EPSILON
+    ) -> None:
+        super().__init__()
+        self.norm = NORMS[norm](width, epsilon)
+        self.dropout = Dropout(dropout)
+
+    @abstractmethod
+    def before(self, x: Float[Tensor, "*batch D"]) -> Sums: ...
+
+    @abstractmethod
+    def after(
+        self, x: Tensor, change: Tensor, following: nn.Module, bias: Tensor | None = None
+    ) -> Sums:
+        """`following` is the norm of what comes next. `bias` is in the change already and, where
+        it is given, has yet to get its gradient.
+        """
+
+
+class PostNorm(Residual):
     """Add, then normalise, as published.
 
     y = norm(x + dropout(f(x)))
     """
 
-    def __init__(
-        self, width: int, *, dropout: float, norm: NormKind = "layer", epsilon: float = EPSILON
-    ) -> None:
-        super().__init__()
-        self.norm = NORMS[norm](width, epsilon)
-        self.dropout = Dropout(dropout)
+    pre = False
 
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
-        change = sublayer(x)
+    def before(self, x: Float[Tensor, "*batch D"]) -> Sums:
+        return x, x
+
+    def after(
+        self, x: Tensor, change: Tensor, following: nn.Module, bias: Tensor | None = None
+    ) -> Sums:
         if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
             from saccade.blocks.kernels.residual import add_norm
 
-            return add_norm(x, change, *_of(self.norm), rate=self.dropout.now)
-        return self.norm(x + self.dropout(change))
+            y = add_norm(x, change, *_of(self.norm), rate=self.dropout.now)
+        else:
+            y = self.norm(x + self.dropout(change))
+        return y, y
 
 
-class Change(NamedTuple):
-    """What a sublayer would have added, which waits for the next norm: one pass does both.
-
-    `owed` is the bias within it that has yet to get its gradient, `rate` what is dropped of it.
-    """
-
-    value: Float[Tensor, "B T D"]
-    owed: Float[Tensor, " D"] | None
-    rate: float
-
-
-class PreNorm(nn.Module):
+class PreNorm(Residual):
     """Normalise, then add: the sum itself is never normalised, so gradients pass straight down.
 
-    y = x + dropout(f(norm(x)))
+        y = x + dropout(f(norm(x)))
+
+    Kernels make a sum and the norm that follows it in one pass.
     """
 
-    def __init__(
-        self, width: int, *, dropout: float, norm: NormKind = "layer", epsilon: float = EPSILON
-    ) -> None:
-        super().__init__()
-        self.norm = NORMS[norm](width, epsilon)
-        self.dropout = Dropout(dropout)
+    pre = True
 
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+    def before(self, x: Float[Tensor, "*batch D"]) -> Sums:
         if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
-            from saccade.blocks.kernels.residual import add_dropped, norm_beside
+            from saccade.blocks.kernels.residual import norm_beside
 
             normed, x = norm_beside(x, *_of(self.norm))
-            return add_dropped(x, sublayer(normed), rate=self.dropout.now)
-        return x + self.dropout(sublayer(self.norm(x)))
+            return x, normed
+        return x, self.norm(x)
 
-    def carry(
-        self,
-        x: Float[Tensor, "B T D"],
-        change: Change | None,
-        sublayer: Sublayer,
-        owed: Float[Tensor, " D"] | None,
-    ) -> tuple[Float[Tensor, "B T D"], Change]:
-        """The same, but the sum before is made here, and the sum after is left to the next."""
-        assert isinstance(self.norm, nn.LayerNorm)
-        normed, x = added_norm(x, change, self.norm)
-        return x, Change(sublayer(normed), owed, self.dropout.now)
+    def after(
+        self, x: Tensor, change: Tensor, following: nn.Module, bias: Tensor | None = None
+    ) -> Sums:
+        if not runs_kernels(x):
+            x = x + self.dropout(change)
+            return x, following(x)
+        from saccade.blocks.kernels.residual import add_dropped, add_norm_beside
 
-
-def added_norm(
-    x: Float[Tensor, "B T D"], change: Change | None, norm: nn.LayerNorm
-) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
-    """norm(s), and s = x + dropout(change) itself; by kernels, so only where these run."""
-    from saccade.blocks.kernels.residual import add_norm_beside, norm_beside
-
-    if change is None:
-        return norm_beside(x, *_of(norm))
-    return add_norm_beside(x, change.value, change.owed, *_of(norm), rate=change.rate)
+        if isinstance(following, nn.LayerNorm):
+            normed, x = add_norm_beside(x, change, bias, *_of(following), rate=self.dropout.now)
+            return x, normed
+        x = add_dropped(x, change, rate=self.dropout.now)
+        return x, following(x)
 
 
 def _of(norm: nn.LayerNorm) -> tuple[Tensor, Tensor, float]:

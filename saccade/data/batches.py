@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.rows import Room
+from saccade.data.rows import BatchShape
 from saccade.errors import DataError
 
 
@@ -26,10 +26,12 @@ class Batches:
     lengths: Int[Tensor, "rows columns"]
     cuts: list[int]
     seed: int
-    rooms: tuple[Room, ...] | None = None  # every batch has a shape of its own
+    shapes: tuple[BatchShape, ...] | None = None  # every batch has a shape of its own
 
     @classmethod
-    def plan(cls, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int) -> "Batches":
+    def of_lengths(
+        cls, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int
+    ) -> "Batches":
         check_fits(lengths, budget)
         ordered = lengths[by_length(lengths)].tolist()
         cuts, start, widest = [0], 0, [0] * lengths.shape[1]

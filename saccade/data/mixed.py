@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from saccade.data.batches import by_length, check_fits
-from saccade.data.rows import Room
+from saccade.data.rows import BatchShape
 
 ROUND = 16  # kernels like sizes that are multiples of it
 
@@ -23,11 +23,11 @@ class MixedBatches:
 
     lengths: Int[Tensor, "rows columns"]
     count: int
-    rooms: tuple[Room, ...]  # one for each column
+    shapes: tuple[BatchShape, ...]  # one for each column
     seed: int
 
     @classmethod
-    def plan(
+    def of_lengths(
         cls, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int
     ) -> "MixedBatches":
         check_fits(lengths, budget)
@@ -44,12 +44,14 @@ class MixedBatches:
         # A filling is cut into pieces no longer than the longest row: no model must reach further.
         filling = max(
             -(-int(short) // most)
-            for room, column, most in zip(tokens, sums.T, longest)
-            for short in (room - column)
+            for size, column, most in zip(tokens, sums.T, longest)
+            for short in (size - column)
         )
         sequences = max(len(rows) for rows in dealt) + filling
-        rooms = tuple(Room(int(room), sequences, most) for room, most in zip(tokens, longest))
-        return cls(lengths, count, rooms, seed)
+        shapes = tuple(
+            BatchShape(int(size), sequences, most) for size, most in zip(tokens, longest)
+        )
+        return cls(lengths, count, shapes, seed)
 
     def __len__(self) -> int:
         """How many batches an epoch has."""
@@ -66,7 +68,9 @@ class MixedBatches:
     @property
     def padding(self) -> float:
         """The share of filling among all positions computed."""
-        return 1 - int(self.lengths.sum()) / (self.count * sum(room.tokens for room in self.rooms))
+        return 1 - int(self.lengths.sum()) / (
+            self.count * sum(shape.tokens for shape in self.shapes)
+        )
 
 
 def _deal(rows: Int[Tensor, " rows"], count: int) -> list[Int[Tensor, " batch"]]:

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.data.vocabulary import PAD
+FILLER = 0  # any token: nobody looks at it
 
 
-class Room(NamedTuple):
+class BatchShape(NamedTuple):
     """A shape that many batches fit into, so that one compiled or captured step serves them all."""
 
     tokens: int
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     """Sequence i is `tokens[starts[i] : starts[i + 1]]`.
 
     `lengths` are those of the real sequences, which come first, and stay on the CPU; the rest only
-    fills a room. `longest` bounds every length; it takes few values, for each may need a kernel.
+    fills a shape. `longest` bounds every length; it takes few values, for each may need a kernel.
     """
 
     tokens: Int[Tensor, " total"]
@@ -46,14 +46,14 @@ class Rows(NamedTuple):
         tokens: Int[Tensor, " total"],
         lengths: Int[Tensor, " B"],
         *,
-        room: Room | None = None,
+        shape: BatchShape | None = None,
     ) -> "Rows":
-        """Sequences that lie end to end already; with a `room`, filled up to its size."""
+        """Sequences that lie end to end already; with a `shape`, filled up to it."""
         longest, every = few(int(lengths.max())), lengths
-        if room is not None:
-            filling = torch.tensor(room.filling(len(lengths), len(tokens)), dtype=lengths.dtype)
-            longest, every = few(room.longest), torch.cat([lengths, filling])
-            tokens = torch.cat([tokens, tokens.new_full((int(filling.sum()),), PAD)])
+        if shape is not None:
+            filling = torch.tensor(shape.filling(len(lengths), len(tokens)), dtype=lengths.dtype)
+            longest, every = few(shape.longest), torch.cat([lengths, filling])
+            tokens = torch.cat([tokens, tokens.new_full((int(filling.sum()),), FILLER)])
         ends = every.numpy().cumsum()
         starts = np.concatenate([[0], ends]).astype(np.int32)
         places = np.arange(len(tokens)) - np.repeat(starts[:-1], every.numpy())
@@ -84,7 +84,7 @@ class Rows(NamedTuple):
         if self.rectangular:
             return self.tokens.view(len(self.lengths), -1)
         longest = int(self.lengths.max())
-        flat = self.tokens.new_full((len(self.lengths) * longest,), PAD)
+        flat = self.tokens.new_full((len(self.lengths) * longest,), FILLER)
         return flat.index_copy(0, self._places(), self.tokens[: self.real]).view(-1, longest)
 
     def out_of_rectangle(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "real D"]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tokenizers import (
     Regex,
@@ -22,19 +22,53 @@ from tokenizers import (
 
 from saccade.errors import ConfigError, RunError
 
-PAD, START, END, UNKNOWN = 0, 1, 2, 3
+
+class SpecialTokens(NamedTuple):
+    """The numbers of the tokens that are no text; not every tokenizer has one for the unknown."""
+
+    pad: int
+    start: int
+    end: int
+    unknown: int | None
+
+
+OURS = SpecialTokens(pad=0, start=1, end=2, unknown=3)
 # Each holds a blank, so that no word can be mistaken for one.
 CONTROL = ("<no word>", "<start of text>", "<end of text>", "<unknown word>")
+
+# Those of others, in the order of `SpecialTokens`: as in BERT, in Marian and RoBERTa, in GPT-2.
+FOREIGN = (
+    ("[PAD]", "[CLS]", "[SEP]", "[UNK]"),
+    ("<pad>", "<s>", "</s>", "<unk>"),
+    ("<|endoftext|>", "<|endoftext|>", "<|endoftext|>", "<|endoftext|>"),
+)
 
 Level = Literal["bpe", "words", "characters"]
 
 
 class Vocabulary:
-    """A trained tokenizer with the four control tokens at the front."""
+    """A trained tokenizer and its special tokens: ours, at the front, or those it came with."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.encode_special_tokens = True
         self._tokenizer = tokenizer
+        self.special = _special(tokenizer)
+        self._names = {
+            number: tokenizer.id_to_token(number) for number in self.special if number is not None
+        }
+        self._silent = {number for number in self._names if number != self.special.unknown}
+
+    @property
+    def start(self) -> int:
+        return self.special.start
+
+    @property
+    def end(self) -> int:
+        return self.special.end
+
+    @property
+    def pad(self) -> int:
+        return self.special.pad
 
     @classmethod
     def train(
@@ -84,7 +118,7 @@ class Vocabulary:
 
     def decode(self, tokens: list[int]) -> str:
         """The text of some tokens; control tokens have none."""
-        kept = [token for token in tokens if token >= len(CONTROL) or token == UNKNOWN]
+        kept = [token for token in tokens if token not in self._silent]
         return self._tokenizer.decode(kept, skip_special_tokens=False).removeprefix(" ")
 
     def spans_of(self, tokens: list[int]) -> list[tuple[int, int]]:
@@ -98,11 +132,18 @@ class Vocabulary:
     def pieces(self, tokens: list[int]) -> list[str]:
         """Each token as it reads by itself, for showing."""
         return [
-            CONTROL[token]
-            if token < len(CONTROL)
-            else self._tokenizer.decode([token], skip_special_tokens=False)
+            self._names.get(token) or self._tokenizer.decode([token], skip_special_tokens=False)
             for token in tokens
         ]
+
+
+def _special(tokenizer: Tokenizer) -> SpecialTokens:
+    for names in (CONTROL, *FOREIGN):
+        numbers = [n for name in names if (n := tokenizer.token_to_id(name)) is not None]
+        if len(numbers) == len(names):
+            pad, start, end, unknown = numbers
+            return SpecialTokens(pad, start, end, None if unknown == end else unknown)
+    raise ConfigError("the tokenizer has no tokens for start and end that Saccade knows")
 
 
 def _train_bpe(texts: Iterable[str], size: int, normalizer: Any) -> Tokenizer:
@@ -146,7 +187,7 @@ def _counted(texts: Iterable[str], splitter: Any, size: int, normalizer: Any) ->
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     entries = (*CONTROL, *ranked[: size - len(CONTROL)])
     vocabulary = {word: number for number, word in enumerate(entries)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=CONTROL[UNKNOWN]))
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=CONTROL[-1]))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
     return tokenizer
 

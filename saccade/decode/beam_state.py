@@ -1,125 +1,82 @@
 """What a beam search knows of its sentences: who lives, who ended, and who came from whom.
 
 No hypothesis is copied when beams change places. Each step notes the word and the parent of every
-beam, and what was said is found by following parents back from the end. All tensors keep their
-shape and place while steps go by, and the time is one of them, so that a step may be captured.
+beam, and what was said is found by following parents back from the end.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from saccade.data.vocabulary import END
-from saccade.decode.top import Best
+from saccade.blocks.inference.slots import Places
+from saccade.decode.protocol import Candidate, Hypothesis
+from saccade.decode.search_state import Expansion, SearchState
+from saccade.decode.top import Continuations, best_continuations, top
 
 UNFINISHED = 1e9  # what ranks those that were cut off behind those that ended
+MOST_IN_KERNEL = 8  # beams that one kernel advances
 
 
-class Grown(NamedTuple):
-    """The best continuations of a step in falling order, and which of them go on as beams."""
+@dataclass(kw_only=True)
+class BeamState(SearchState):
+    """B sentences with k beams each, and the k best of those that are done."""
 
-    log_p: Float[Tensor, "B c"]
-    parents: Int[Tensor, "B c"]
-    words: Int[Tensor, "B c"]
-    live: Int[Tensor, "B k"]
-
-    @property
-    def next_words(self) -> Int[Tensor, "B k"]:
-        return self.words.gather(1, self.live)
-
-    @property
-    def next_parents(self) -> Int[Tensor, "B k"]:
-        return self.parents.gather(1, self.live)
-
-
-class Found(NamedTuple):
-    """Hypotheses of some sentences, best first; −∞ is an empty place. Everything on the CPU."""
-
-    scores: Float[Tensor, "B k"]
-    log_p: Float[Tensor, "B k"]
-    ended: Bool[Tensor, "B k"]
-    sizes: Int[Tensor, "B k"]
-    words: Int[Tensor, "B k T"]
-    rows: Int[Tensor, "B k T"]  # the beam that each word was said by
-
-
-@dataclass
-class Book:
-    """B sentences with k beams each, and the k best of those that are over."""
-
-    time: Int[Tensor, " 1"]
-    limits: Int[Tensor, " B"]
-    over: Bool[Tensor, " B"]
+    length_penalty: float
     log_p: Float[Tensor, "B k"]
     words: Int[Tensor, "B T k"]
     parents: Int[Tensor, "B T k"]
+    ending_log_p: Float[Tensor, "B k"]  # of the k best continuations, those that ended just now
+    ending_parents: Int[Tensor, "B k"]
     scores: Float[Tensor, "B k"]
     done_log_p: Float[Tensor, "B k"]
     ended: Bool[Tensor, "B k"]
     sizes: Int[Tensor, "B k"]  # how many words, the end included
     slots: Int[Tensor, "B k"]  # the beam that said the last of them
 
-    @classmethod
-    def fresh(cls, limits: Int[Tensor, " B"], size: int, longest: int) -> "Book":
-        """Nothing said yet."""
-        shape, device = (len(limits), size), limits.device
-        history = torch.zeros(len(limits), longest, size, dtype=torch.long, device=device)
-        zeros = torch.zeros(shape, dtype=torch.long, device=device)
-        book = cls(
-            time=torch.zeros(1, dtype=torch.long, device=device),
-            limits=limits.clone(),
-            over=limits <= 0,
-            log_p=torch.empty(shape, device=device),
-            words=history,
-            parents=history.clone(),
-            scores=torch.empty(shape, device=device),
-            done_log_p=torch.empty(shape, device=device),
-            ended=zeros.bool(),
-            sizes=zeros,
-            slots=zeros.clone(),
-        )
-        book.begin(limits)
-        return book
-
-    def begin(self, limits: Int[Tensor, " B"]) -> None:
-        """Forget everything, for a batch that may be smaller; at first there is one beginning."""
-        for x in (self.time, self.limits, self.ended, self.sizes, self.slots):
-            x.zero_()
-        self.limits[: len(limits)] = limits
-        self.over.copy_(self.limits <= 0)
+    def reset(self) -> None:
+        """At first there is one beginning."""
+        super().reset()
         for x in (self.log_p, self.scores, self.done_log_p):
             x.fill_(-torch.inf)
         self.log_p[:, 0] = 0.0
 
-    def select(self, sentences: Int[Tensor, " B2"]) -> "Book":
-        """Some of the sentences."""
-        kept = {f.name: getattr(self, f.name)[sentences] for f in fields(self) if f.name != "time"}
-        return Book(time=self.time, **kept)
+    def advance(self, logits: Float[Tensor, "R V"]) -> Expansion:
+        # Twice as many as live, for some will end.
+        return self.expand(best_continuations(logits, self.log_p, 2 * self.log_p.shape[1]))
 
-    def advance(self, best: Best, penalty: float) -> Grown:
-        """One word further, by the best continuations: twice as many as live, for some will end."""
-        ends = best.words == END
+    def advance_at(self, slots: Places, logits: Float[Tensor, "R V"]) -> None:
+        beams = self.log_p.shape[1]
+        if beams > MOST_IN_KERNEL:
+            slots.go_on(*self.advance(logits))
+        else:
+            from saccade.decode.kernels.advance import advance_beams
+
+            advance_beams(self, slots, top(logits, 2 * beams))
+
+    def expand(self, best: Continuations) -> Expansion:
+        """One word further, by the best continuations."""
+        ends = best.words == self.end
         # Those that go on before those that end, both in their order.
         live = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, : self.log_p.shape[1]]
-        grown = Grown(*best, live)
-        live_ends = ends.gather(1, grown.live)
-        self.log_p.copy_(grown.log_p.gather(1, grown.live).masked_fill_(live_ends, -torch.inf))
-        self.words.index_copy_(1, self.time, grown.next_words[:, None])
-        self.parents.index_copy_(1, self.time, grown.next_parents[:, None])
+        log_p, parents, words, live_ends = (x.gather(1, live) for x in (*best, ends))
+        self.log_p.copy_(log_p.masked_fill_(live_ends, -torch.inf))
+        self.words.index_copy_(1, self.time, words[:, None])
+        self.parents.index_copy_(1, self.time, parents[:, None])
         self.time += 1
-        divisor = ((5 + self.time) / 6) ** penalty
+        divisor = ((5 + self.time) / 6) ** self.length_penalty
         at_limit = self.limits == self.time
-        self._collect(grown, ends, at_limit, divisor)
+        self._collect(best, ends, at_limit, divisor)
         self.over |= at_limit | (self.scores[:, -1] >= self.log_p[:, 0] / divisor)
-        return grown
+        return Expansion(words, parents)
 
     def _collect(
         self,
-        grown: Grown,
+        best: Continuations,
         ends: Bool[Tensor, "B c"],
         at_limit: Bool[Tensor, " B"],
         divisor: Float[Tensor, " 1"],
@@ -127,8 +84,10 @@ class Book:
         """Of those kept, those that end here, and at the limit those cut off: the best."""
         size = self.log_p.shape[1]
         ends = ends[:, :size] & ~self.over[:, None]
+        self.ending_log_p.copy_(best.log_p[:, :size].masked_fill(~ends, -torch.inf))
+        self.ending_parents.copy_(best.parents[:, :size])
         cut = (at_limit & ~self.over)[:, None].expand(-1, size)
-        log_p = torch.cat([self.done_log_p, grown.log_p[:, :size], self.log_p], dim=1)
+        log_p = torch.cat([self.done_log_p, best.log_p[:, :size], self.log_p], dim=1)
         scores = log_p / divisor
         fresh = torch.cat([ends, cut], dim=1)
         scores[:, size:].masked_fill_(~fresh, -torch.inf)
@@ -136,43 +95,58 @@ class Book:
         ended = torch.cat([self.ended, fresh & ends.repeat(1, 2)], dim=1)
         ended[:, 2 * size :] = False
         slots = torch.arange(size, device=log_p.device).expand(len(log_p), -1)
-        slots = torch.cat([self.slots, grown.parents[:, :size], slots], dim=1)
+        slots = torch.cat([self.slots, best.parents[:, :size], slots], dim=1)
         sizes = torch.cat([self.sizes, self.time.expand(len(log_p), 2 * size)], dim=1)
         rank = torch.where(ended, scores, scores - UNFINISHED)
-        best = rank.argsort(dim=1, descending=True, stable=True)[:, :size]
-        for kept, new in (
-            (self.scores, scores),
-            (self.done_log_p, log_p),
-            (self.ended, ended),
-            (self.sizes, sizes),
-            (self.slots, slots),
-        ):
-            kept.copy_(new.gather(1, best))
+        order = rank.argsort(dim=1, descending=True, stable=True)[:, :size]
+        for kept, new in zip(self._done, (scores, log_p, ended, sizes, slots)):
+            kept.copy_(new.gather(1, order))
 
-    def found(self, sentences: Int[Tensor, " B2"], n_best: int) -> Found:
-        """What is known of sentences that are over: every word by following parents back."""
-        best = (self.scores, self.done_log_p, self.ended, self.sizes, self.slots)
-        scores, log_p, ended, sizes, slots = (x[sentences, :n_best].cpu() for x in best)
-        longest = int(sizes.max()) if sizes.numel() else 0
-        history = (self.words, self.parents)
-        words, parents = (x[sentences, :longest].cpu().numpy() for x in history)
-        said, rows = _followed(words, parents, ended.numpy(), sizes.numpy(), slots.numpy())
-        return Found(scores, log_p, ended, sizes, torch.from_numpy(said), torch.from_numpy(rows))
+    def candidates(self, t: int) -> list[list[Candidate]]:
+        beams = self.log_p.shape[1]
+        log_p = torch.cat([self.log_p, self.ending_log_p], dim=1)
+        words = F.pad(self.words[:, t], (0, beams), value=self.end)
+        parents = torch.cat([self.parents[:, t], self.ending_parents], dim=1)
+        return [
+            [Candidate(w, i, p, w == self.end) for w, i, p in zip(*row) if p > -torch.inf]
+            for row in zip(*torch.stack([words, parents]).tolist(), log_p.tolist())
+        ]
+
+    def give_up(self, places: list[int]) -> None:
+        """Nothing that was found remains."""
+        super().give_up(places)
+        self.scores[places] = -torch.inf
+
+    def hypotheses(self, rows: Int[Tensor, " B2"], n_best: int) -> list[list[Hypothesis]]:
+        """Empty places, whose score is −∞, are left out."""
+        scores, log_p, ended, sizes, slots = (x[rows, :n_best].cpu().numpy() for x in self._done)
+        longest, lengths = int(sizes.max(initial=0)), sizes - ended
+        words, parents = (x[rows, :longest].cpu().numpy() for x in (self.words, self.parents))
+        every = (_follow_back(words, parents, lengths, slots), lengths, scores, log_p, ended)
+        return [
+            [
+                Hypothesis(words[:length], score, p, end)
+                for words, length, score, p, end in zip(*row)
+                if score > -torch.inf
+            ]
+            for row in zip(*(x.tolist() for x in every))
+        ]
+
+    @property
+    def _done(self) -> tuple[Tensor, ...]:
+        """What is kept of hypotheses that are done."""
+        return self.scores, self.done_log_p, self.ended, self.sizes, self.slots
 
 
-def _followed(words: Any, parents: Any, ended: Any, sizes: Any, slots: Any) -> tuple[Any, Any]:
-    """Words and the beams that said them, from the last to the first.
+def _follow_back(words: Any, parents: Any, lengths: Any, slots: Any) -> Any:
+    """The words of every hypothesis, from the last to the first.
 
     In numpy, whose small operations start sooner than torch's. The end itself is no beam: it was
     said by the parent that `slots` holds.
     """
     longest, sentence = words.shape[1], np.arange(len(words))[:, None]
-    said = np.full((*slots.shape, longest), END)
-    rows = np.zeros_like(said)
-    spoken = sizes - ended
+    said = np.zeros((*slots.shape, longest), dtype=words.dtype)
     for t in range(longest - 1, -1, -1):
-        inside = t < spoken
-        said[:, :, t] = np.where(inside, words[sentence, t, slots], END)
-        slots = np.where(inside, parents[sentence, t, slots], slots)
-        rows[:, :, t] = slots
-    return said, rows
+        said[:, :, t] = words[sentence, t, slots]
+        slots = np.where(t < lengths, parents[sentence, t, slots], slots)
+    return said

@@ -2,175 +2,99 @@
 
 A step of a small model is a hundred kernels of a few microseconds, which is less than it takes to
 launch them one by one. A CUDA graph launches them all at once. Everything that a step reads or
-writes keeps its place, the time included; the host only asks now and then whether all is said.
+writes keeps its place, the time included; unless somebody listens to every step, the host only
+asks now and then whether all is said.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.blocks.inference.slots import Places, Room
-from saccade.decode.beam import Beam, hypotheses_of
-from saccade.decode.beam_state import Book
-from saccade.decode.greedy import Lines, best, chosen, hypotheses
-from saccade.decode.protocol import Hypothesis
-from saccade.decode.top import best_of, top
+from saccade.blocks.capture import CapturedCall
+from saccade.blocks.inference.slots import DecoderShape, Places
+from saccade.decode.protocol import FixedStep, Hypothesis, OnStep
+from saccade.decode.search_state import SearchMethod
 
 BETWEEN_LOOKS = 8  # steps
-MOST_BEAMS = 8  # whose bookkeeping is one kernel
 MOST_KEPT = 16  # captured steps of a model
 SHARE = 1 / 8  # of the memory that they hold together
 
 
-@runtime_checkable
-class Fixed(Protocol):
-    """A model with a step whose every place in memory is fixed."""
+class CapturedStep:
+    """One step at fixed places: run it, and once it is captured replay it."""
 
-    def sizes(self, state: Any) -> dict[str, int]:
-        """How much of a `Room` a state takes before the first step."""
-        ...
-
-    def slots(self, room: Room) -> Any:
-        """Its own kind of `Places`."""
-        ...
-
-    def fill(self, slots: Any, first: Int[Tensor, " B"], state: Any) -> None: ...
-
-    def at(self, slots: Any) -> Float[Tensor, "R V"]: ...
-
-
-class Step:
-    """One step at fixed places: run it, and once it is captured replay it.
-
-    Searches with a length `penalty`; without one each row takes its best word.
-    """
-
-    def __init__(self, model: Fixed, room: Room, penalty: float | None) -> None:
-        self.model, self.penalty = model, penalty
+    def __init__(
+        self, model: FixedStep, room: DecoderShape, method: SearchMethod, end: int
+    ) -> None:
+        self.model = model
         self.slots: Places = model.slots(room)
-        limits = torch.zeros(room.sentences, dtype=torch.long, device=self.slots.tokens.device)
-        self.notes: Book | Lines = (
-            Lines.fresh(limits, room.steps)
-            if penalty is None
-            else Book.fresh(limits, room.beams, room.steps)
-        )
-        self.kernels = self.slots.tokens.is_cuda
-        self._replay: Callable[[], None] | None = None
-
-    def begin(self, first: Int[Tensor, " B"], state: Any, limits: Int[Tensor, " B"]) -> None:
-        """A new batch; the places that it leaves empty are over from the beginning."""
-        self.model.fill(self.slots, first, state)
-        self.notes.begin(limits)
+        device = self.slots.tokens.device
+        self.search_state = method.state(room.sentences, room.steps, end, device)
+        self._go = self.run
 
     def run(self) -> None:
         """One word further."""
-        logits = self.model.at(self.slots)
-        if isinstance(self.notes, Book):
-            self._search(self.notes, logits)
-        else:
-            self._extend(self.notes, logits)
-
-    def _search(self, book: Book, logits: Float[Tensor, "R V"]) -> None:
-        assert self.penalty is not None
-        beams = self.slots.room.beams
-        words = top(logits, 2 * beams)
-        if self.kernels and beams <= MOST_BEAMS:
-            from saccade.decode.kernels import advance as bookkeeping
-
-            bookkeeping.advance(book, self.slots, words, self.penalty)
-        else:
-            grown = book.advance(best_of(words, book.log_p, 2 * beams), self.penalty)
-            self.slots.go_on(grown.next_words, grown.next_parents)
-
-    def _extend(self, lines: Lines, logits: Float[Tensor, "R V"]) -> None:
-        words, log_p = chosen(logits, best)
-        if self.kernels:
-            from saccade.decode.kernels import advance as bookkeeping
-
-            bookkeeping.advance_lines(lines, self.slots, words, log_p)
-        else:
-            lines.advance(words, log_p)
-            self.slots.go_on(words)
+        self.search_state.advance_at(self.slots, self.model.at(self.slots))
 
     def capture(self) -> None:
-        """Record the step on the GPU; the batch in it is spoilt."""
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):  # kernels are compiled and libraries woken before
-            self.run()
-        torch.cuda.current_stream().wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.run()
-        self._replay = graph.replay
+        """Record the step on the GPU; the batch in it is lost."""
+        self._go = CapturedCall(self.run).replay
 
-    def until_over(self, longest: int) -> None:
+    def until_over(self, limits: Int[Tensor, " B"], on_step: OnStep | None) -> None:
         """All the steps that the batch needs."""
-        go = self._replay or self.run
-        for t in range(longest):
-            if t and t % BETWEEN_LOOKS == 0 and bool(self.notes.over.all()):
+        rows, over = range(len(limits)), (limits <= 0).tolist()
+        for t in range(int(limits.max())):
+            if on_step is None and t and t % BETWEEN_LOOKS == 0:
+                over = [bool(self.search_state.over.all())]
+            if all(over):
                 return
-            go()
+            self._go()
+            if on_step is not None:
+                self.search_state.tell(on_step, rows, over, t)
+                over = self.search_state.over[: len(rows)].tolist()
 
 
-class Captured:
+class CapturedDecoder:
     """Captured steps of one model, by how much they have room for; those not used lately go."""
 
-    def __init__(self, model: Fixed, *, graphs: bool = True) -> None:
+    def __init__(self, model: FixedStep, *, graphs: bool = True) -> None:
         self.model, self.graphs = model, graphs
-        self.make = Step
-        self.kept: OrderedDict[tuple[Room, float | None], Step] = OrderedDict()
-
-    @torch.inference_mode()
-    def greedy(
-        self, state: Any, first: Int[Tensor, " B"], limits: Int[Tensor, " B"]
-    ) -> list[Hypothesis]:
-        """What `extend` gives."""
-        room = room_for(limits, 1, self.model.sizes(state))
-        step = self._decoded(room, None, state, first, limits)
-        assert isinstance(step.notes, Lines)
-        return hypotheses(step.notes)[: len(first)]
+        self.kept: OrderedDict[tuple[DecoderShape, SearchMethod, int], CapturedStep] = OrderedDict()
 
     @torch.inference_mode()
     def search(
         self,
         state: Any,
         first: Int[Tensor, " B"],
+        *,
         limits: Int[Tensor, " B"],
-        beam: Beam,
-        n_best: int,
+        end: int,
+        method: SearchMethod,
+        n_best: int | None = None,
+        uniforms: Float[Tensor, "B T"] | None = None,
+        on_step: OnStep | None = None,
     ) -> list[list[Hypothesis]]:
-        """What `search` gives."""
-        room = room_for(limits, beam.size, self.model.sizes(state))
-        step = self._decoded(room, beam.length_penalty, state, first, limits)
-        assert isinstance(step.notes, Book)
-        rows = torch.arange(len(first), device=first.device)
-        return hypotheses_of(step.notes.found(rows, n_best))
+        """What the plain search gives."""
 
-    def _decoded(
-        self,
-        room: Room,
-        penalty: float | None,
-        state: Any,
-        first: Int[Tensor, " B"],
-        limits: Int[Tensor, " B"],
-    ) -> Step:
-        key = room, penalty
-        step = self.kept.pop(key, None)
-        if step is None:
-            step = self.make(self.model, room, penalty)
-            if self.graphs:
-                step.begin(first, state, limits.to(first.device))
-                step.capture()
-        self.kept[key] = step
+        def begin() -> None:
+            self.model.fill(step.slots, first, state)
+            step.search_state.begin(limits.to(first.device), uniforms)
+
+        room = room_for(limits, method.size, self.model.sizes(state))
+        kept = self.kept.pop((room, method, end), None)
+        step = kept or CapturedStep(self.model, room, method, end)
+        if kept is None and self.graphs:
+            begin()
+            step.capture()
+        self.kept[room, method, end] = step
         self._forget()
-        step.begin(first, state, limits.to(first.device))
-        step.until_over(int(limits.max()))
-        return step
+        begin()
+        step.until_over(limits, on_step)
+        rows = torch.arange(len(first), device=first.device)
+        return step.search_state.hypotheses(rows, n_best or method.size)
 
     def _forget(self) -> None:
         """Let go of what was not used lately, until the rest takes little of the memory."""
@@ -185,11 +109,13 @@ class Captured:
         return sum(step.slots.bytes for step in self.kept.values()) > SHARE * memory
 
 
-def room_for(limits: Int[Tensor, " B"], beams: int, sizes: dict[str, int]) -> Room:
+def room_for(limits: Int[Tensor, " B"], beams: int, sizes: dict[str, int]) -> DecoderShape:
     """Rounded up, so that batches of about the same size share a step."""
     rounded = {name: _up(size, 16) for name, size in sizes.items()}
     sentences = len(limits) if len(limits) <= 2 else _up(len(limits), _grain(len(limits)))
-    return Room(sentences=sentences, beams=beams, steps=_up(int(limits.max()), 32), **rounded)
+    return DecoderShape(
+        sentences=sentences, beams=beams, steps=_up(int(limits.max()), 32), **rounded
+    )
 
 
 def _up(size: int, grain: int) -> int:

@@ -1,18 +1,20 @@
 """How to decode, in one place: greedy, beam or sampling, from the same few settings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
-import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.attention.look.looking import Trace
-from saccade.decode.beam import Beam, search
-from saccade.decode.captured import Captured
-from saccade.decode.greedy import best, extend
+from saccade.decode.beam import Beam
+from saccade.decode.captured import CapturedDecoder
+from saccade.decode.greedy import Greedy
 from saccade.decode.protocol import Decodable, Hypothesis, OnStep, S
-from saccade.decode.sample import Sampler
+from saccade.decode.sample import Sampler, uniforms
+from saccade.decode.search import search
+from saccade.decode.search_state import SearchMethod
 from saccade.errors import ConfigError
 
 LARGEST_BEAM = 1000
@@ -34,7 +36,7 @@ class Decoding:
         seed: of the draws.
         precision: of weights and products; auto is bfloat16 on a GPU and float32 on a CPU, where
             int8 is faster still.
-        capture: on a GPU, record the step of a search once and replay it.
+        capture: on a GPU, capture the step once and replay it.
     """
 
     beam: int = 5
@@ -55,17 +57,16 @@ class Decoding:
             raise ConfigError(f"n_best={self.n_best} must be from 1 to beam={self.beam}")
         if self.sample and self.n_best > 1:
             raise ConfigError("n_best needs a beam; to sample several, ask several times")
-        Beam(size=self.beam, length_penalty=self.length_penalty)
-        self.sampler(torch.device("cpu"))
+        _ = self.method  # beam and sampler refuse what cannot be
 
-    def sampler(self, device: torch.device) -> Sampler:
-        """A fresh source of draws: the same seed gives the same words."""
-        return Sampler(
-            generator=torch.Generator(device).manual_seed(self.seed),
-            temperature=self.temperature,
-            top_k=self.top_k,
-            top_p=self.top_p,
-        )
+    @property
+    def method(self) -> SearchMethod:
+        """How words are chosen; the seed of draws is not part of it."""
+        beam = Beam(size=self.beam, length_penalty=self.length_penalty)
+        sampler = Sampler(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p)
+        if self.sample or self.beam == 1:
+            return Greedy(sampler=sampler if self.sample else None)
+        return beam
 
 
 def decode(
@@ -74,35 +75,33 @@ def decode(
     first: Int[Tensor, " B"],
     *,
     limits: Int[Tensor, " B"],
+    end: int,
     how: Decoding,
-    sampler: Sampler | None = None,
-    trace: Trace | None = None,
+    streams: Sequence[int] | None = None,
     on_step: OnStep | None = None,
-    captured: Captured | None = None,
+    captured: CapturedDecoder | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of every row, best first.
+    """The `n_best` hypotheses of every row, best first; `end` is the word that ends one.
 
-    `captured` holds steps of the same model. They are replayed when it is searched without anyone
-    looking on, and say the same.
+    Rows of the same seed and stream draw by the same numbers; without `streams` each row has its
+    own. `captured` holds steps of the same model, which are replayed and say the same.
     """
-    watch: dict[str, Any] = {"trace": trace, "on_step": on_step}
-    beam = Beam(size=how.beam, length_penalty=how.length_penalty)
-    alone = trace is None and on_step is None and not how.sample
-    if captured is not None and how.capture and alone:
-        if how.beam > 1:
-            return captured.search(state, first, limits, beam, how.n_best)
-        found = captured.greedy(state, first, limits)
-    elif how.sample:
-        chosen = sampler or how.sampler(first.device)
-        found = extend(model, state, first, limits=limits, choose=chosen, **watch)
-    elif how.beam == 1:
-        found = extend(model, state, first, limits=limits, choose=best, **watch)
-    else:
-        return search(model, state, first, limits=limits, beam=beam, n_best=how.n_best, **watch)
-    return [[_scored(one, beam)] for one in found]
+    table: Float[Tensor, "B T"] | None = None
+    if how.sample:
+        table = uniforms(how.seed, streams or range(len(first)), int(limits.max()))
+    replay = captured if how.capture else None
+    run = partial(search, model) if replay is None else replay.search
+    found = run(
+        state, first, limits=limits, end=end, method=how.method, n_best=how.n_best,
+        uniforms=table, on_step=on_step,
+    )  # fmt: skip
+    if how.beam > 1 and not how.sample:
+        return found
+    beam = Beam(length_penalty=how.length_penalty)
+    return [[_scored(one, beam)] for (one,) in found]
 
 
 def _scored(one: Hypothesis, beam: Beam) -> Hypothesis:
     """By the words chosen, the end included. Made anew, for `replace` takes three times as long."""
     score = one.log_probability / beam.penalty(len(one.tokens) + one.finished)
-    return Hypothesis(one.tokens, score, one.log_probability, one.finished, one.attention)
+    return Hypothesis(one.tokens, score, one.log_probability, one.finished)

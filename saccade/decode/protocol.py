@@ -1,13 +1,13 @@
 """What a model must offer to be decoded, and what decoding gives back."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.attention.look.glance import Glance
+from saccade.blocks.inference.slots import DecoderShape
 
 
 @runtime_checkable
@@ -52,19 +52,34 @@ class Decodable(Protocol[S]):
         ...
 
 
+@runtime_checkable
+class FixedStep(Protocol):
+    """A model with a step whose every place in memory is fixed."""
+
+    def sizes(self, state: Any) -> dict[str, int]:
+        """How much of a `DecoderShape` a state takes before the first step."""
+        ...
+
+    def slots(self, room: DecoderShape) -> Any:
+        """Its own kind of `Places`."""
+        ...
+
+    def fill(self, slots: Any, first: Int[Tensor, " B"], state: Any) -> None: ...
+
+    def at(self, slots: Any) -> Float[Tensor, "R V"]: ...
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """A decoded sequence without its control tokens.
 
-    `score` is what ranked it, `log_probability` the sum over its words and its end. `attention`
-    maps a site's name to where it looked for each word, the end included.
+    `score` is what ranked it, `log_probability` the sum over its words and its end.
     """
 
     tokens: list[int]
     score: float
     log_probability: float
     finished: bool
-    attention: dict[str, Glance] = field(default_factory=dict)
 
 
 class Candidate(NamedTuple):

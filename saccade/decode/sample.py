@@ -1,7 +1,14 @@
-"""Drawing the next word at random, more or less boldly."""
+"""Drawing the next word at random, more or less boldly.
 
+Chance is a table of numbers from 0 up to 1, one for each row and step, that is made before the
+first step. A draw is a function of the scores and of one such number: so a captured step draws as
+a plain one does, and a row's words do not depend on what is decoded beside it.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -11,17 +18,24 @@ from saccade.errors import ConfigError
 COLDEST = 1e-30
 
 
+def uniforms(seed: int, streams: Iterable[int], steps: int) -> Float[Tensor, "B T"]:
+    """A number in [0, 1) for each stream and step: the first ones do not depend on the others."""
+    keys = [np.random.SeedSequence((seed % 2**64, stream)) for stream in streams]
+    rows = [np.random.Generator(np.random.PCG64(key)).random(steps) for key in keys]
+    return torch.from_numpy(np.stack(rows))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """Draw from the model's distribution, sharpened and cut.
+    """Draw from the model's distribution, sharpened and cut, by inverting its sum.
 
         p ∝ exp(logits / temperature), restricted to the `top_k` most probable words and to the
         smallest set of words whose probability reaches `top_p`
+        word = the first w with Σ_{v ≤ w} p(v) ≥ 1 − u
 
-    `top_k` 0 and `top_p` 1 cut nothing. The generator is passed in and advances with each draw.
+    `top_k` 0 and `top_p` 1 cut nothing.
     """
 
-    generator: torch.Generator
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
@@ -36,7 +50,16 @@ class Sampler:
         if not 0 < self.top_p <= 1:
             raise ConfigError(f"top_p={self.top_p} must be above 0 and at most 1")
 
-    def __call__(self, logits: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
+    def __call__(self, logits: Float[Tensor, "R V"], u: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
+        p = self.probabilities(logits)
+        # In double precision, for a GPU sums in an order of its own. Words that were cut are at
+        # 0, which is never reached: 1 − u > 0.
+        reached = p.cumsum(dim=-1, dtype=torch.float64).masked_fill_(p == 0, 0.0)
+        wanted = (1 - u.double()) * reached.amax(dim=-1)
+        return (reached >= wanted[:, None]).byte().argmax(dim=-1)
+
+    def probabilities(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
+        """What is drawn from."""
         logits = logits.float()
         # The best word at 0, and no colder than single precision can divide by: never ∞ − ∞.
         logits = (logits - logits.amax(dim=-1, keepdim=True)) / max(self.temperature, COLDEST)
@@ -44,9 +67,8 @@ class Sampler:
             least = logits.topk(self.top_k).values[:, -1:]
             logits = logits.masked_fill(logits < least, -torch.inf)
         if self.top_p < 1:
-            ordered, order = logits.softmax(dim=-1).sort(descending=True)
+            ordered, order = logits.softmax(dim=-1).sort(descending=True, stable=True)
             # A word is cut when those before it already hold top_p; the first always stays.
-            spare = ordered.cumsum(dim=-1) - ordered >= self.top_p
+            spare = ordered.cumsum(dim=-1, dtype=torch.float64) - ordered >= self.top_p
             logits = logits.masked_fill(spare.scatter(1, order, spare), -torch.inf)
-        p = logits.softmax(dim=-1)
-        return torch.multinomial(p, 1, generator=self.generator)[:, 0]
+        return logits.softmax(dim=-1)

@@ -25,7 +25,7 @@ class Top(NamedTuple):
     total: Float[Tensor, " R"]
 
 
-class Best(NamedTuple):
+class Continuations(NamedTuple):
     """The best continuations of each sentence's beams in falling order."""
 
     log_p: Float[Tensor, "B c"]
@@ -45,18 +45,18 @@ def top(logits: Float[Tensor, "R V"], count: int) -> Top:
     return Top(scores, words, _total(logits, scores[:, 0]))
 
 
-def best_of(found: Top, log_p: Float[Tensor, "B k"], count: int) -> Best:
+def best_of(found: Top, log_p: Float[Tensor, "B k"], count: int) -> Continuations:
     """The best continuations, when the best words of every beam are known."""
     before = log_p.flatten() - found.total  # (B·k,)
     total = (found.scores + before[:, None]).view(len(log_p), -1)  # (B, k·c)
     best, index = total.topk(min(count, total.shape[1]))
     words = found.words.view(len(log_p), -1).gather(1, index)
-    return Best(best, index // found.scores.shape[1], words)
+    return Continuations(best, index // found.scores.shape[1], words)
 
 
 def best_continuations(
     logits: Float[Tensor, "R V"], log_p: Float[Tensor, "B k"], count: int
-) -> Best:
+) -> Continuations:
     """The `count` best continuations of each sentence's beams, with their log-probabilities.
 
     log p(y₁ … yₜ) = log p(y₁ … yₜ₋₁) + score(yₜ) − log Σ exp score
@@ -69,12 +69,12 @@ def best_continuations(
     before = log_p.flatten() - _total(logits, logits.amax(dim=-1))  # (B·k,)
     total = (logits + before[:, None]).view(len(log_p), -1)  # (B, k·V)
     best, index = total.topk(min(count, total.shape[1]))
-    return Best(best, index // logits.shape[1], index % logits.shape[1])
+    return Continuations(best, index // logits.shape[1], index % logits.shape[1])
 
 
 def _continued_by_chunks(
     logits: Float[Tensor, "R V"], log_p: Float[Tensor, "B k"], count: int
-) -> Best:
+) -> Continuations:
     """All beams of a sentence side by side, and only the best of each chunk in sight at first."""
     sentences, beams = log_p.shape
     chunks = logits.view(sentences, -1, CHUNK)  # (B, k·n, CHUNK)
@@ -88,7 +88,7 @@ def _continued_by_chunks(
     best, places = inside.flatten(1).topk(count)
     where = places // CHUNK
     words = which.gather(1, where) % highest.shape[2] * CHUNK + places % CHUNK
-    return Best(best, parents.gather(1, where), words)
+    return Continuations(best, parents.gather(1, where), words)
 
 
 def _in_chunks(logits: Float[Tensor, "R V"], count: int) -> bool:

@@ -12,7 +12,7 @@ from saccade.errors import ConfigError
 from saccade.metrics.captioning import caption_words
 
 
-class Group(NamedTuple):
+class WordGroup(NamedTuple):
     """A group and the words that say it; its name is the first of them."""
 
     words: tuple[str, ...]
@@ -22,8 +22,8 @@ class Group(NamedTuple):
         return self.words[0]
 
 
-class Outcome(NamedTuple):
-    """How often the pictures of a group were told right, wrong, or without saying which."""
+class GroupOutcome(NamedTuple):
+    """How often the images of a group were told right, wrong, or without saying which."""
 
     right: int
     wrong: int
@@ -39,10 +39,10 @@ class Outcome(NamedTuple):
         return self.right / self.total, self.wrong / self.total, self.neutral / self.total
 
 
-def read_groups(lists: Sequence[str]) -> tuple[Group, ...]:
+def read_groups(lists: Sequence[str]) -> tuple[WordGroup, ...]:
     """Groups from lists of words with commas between: "man,boy", "woman,girl"."""
     groups = tuple(
-        Group(tuple(word for part in one.split(",") if (word := part.strip().lower())))
+        WordGroup(tuple(word for part in one.split(",") if (word := part.strip().lower())))
         for one in lists
     )
     words = [word for group in groups for word in group.words]
@@ -58,29 +58,29 @@ def read_groups(lists: Sequence[str]) -> tuple[Group, ...]:
     return groups
 
 
-def group_said(caption: str, groups: Sequence[Group]) -> str | None:
+def group_said(caption: str, groups: Sequence[WordGroup]) -> str | None:
     """The name of the group that a caption says; None where it says none, or several."""
     said = set(caption_words(caption))
     found = [group.name for group in groups if said & set(group.words)]
     return found[0] if len(found) == 1 else None
 
 
-def outcomes(truth: Sequence[str], said: Sequence[str | None]) -> dict[str, Outcome]:
+def outcomes(truth: Sequence[str], said: Sequence[str | None]) -> dict[str, GroupOutcome]:
     """The outcome of each group that occurs."""
     found: dict[str, list[int]] = {}
     for right, told in zip(truth, said, strict=True):
         place = 2 if told is None else 0 if told == right else 1
         found.setdefault(right, [0, 0, 0])[place] += 1
-    return {name: Outcome(*found[name]) for name in sorted(found)}
+    return {name: GroupOutcome(*found[name]) for name in sorted(found)}
 
 
-def error_rate(found: dict[str, Outcome]) -> float:
-    """The share of all pictures that were told to be of another group; neutral is no error."""
+def error_rate(found: dict[str, GroupOutcome]) -> float:
+    """The share of all images that were told to be of another group; neutral is no error."""
     total = sum(one.total for one in found.values())
     return sum(one.wrong for one in found.values()) / total if total else 0.0
 
 
-def ratio(names: Sequence[str | None], groups: Sequence[Group]) -> float | None:
+def ratio(names: Sequence[str | None], groups: Sequence[WordGroup]) -> float | None:
     """How often the second group is named for each time the first is; None if that never is.
 
     For more than two groups: all but the first against the first.
@@ -106,6 +106,6 @@ def divergence(distributions: Sequence[Sequence[float]]) -> float:
     return max(0.0, found / len(distributions))
 
 
-def outcome_divergence(found: dict[str, Outcome]) -> float:
+def outcome_divergence(found: dict[str, GroupOutcome]) -> float:
     """How differently groups fare: the divergence of their shares of right, wrong and neutral."""
     return divergence([one.shares for one in found.values()])

@@ -1,6 +1,6 @@
-"""The pointing game: does a map over a picture point at the thing that is meant?
+"""The pointing game: does a map over an image point at the thing that is meant?
 
-Zhang et al. 2016, arXiv:1608.00507. They let a point lie 15 pixels beside the thing, in pictures of
+Zhang et al. 2016, arXiv:1608.00507. They let a point lie 15 pixels beside the thing, in images of
 some 500; here that is told apart from a point inside.
 """
 
@@ -16,10 +16,10 @@ from saccade.data.images.lattice import Lattice, nearest
 def peaks(
     maps: Float[Tensor, "n h w"], size: tuple[int, int], lattice: Lattice
 ) -> Int[Tensor, "n 2"]:
-    """The row and column of the pixel where a map, drawn over the picture, is highest.
+    """The row and column of the pixel where a map, drawn over the image, is highest.
 
     Straight lines between the middles of cells are highest at one of these: it is the middle of the
-    highest cell. (Looking for the highest pixel instead would find the corner of the picture for a
+    highest cell. (Looking for the highest pixel instead would find the corner of the image for a
     cell in the corner, as the map is flat from its middle outwards.)
     """
     highest = maps.flatten(1).argmax(dim=1).tolist()
@@ -28,7 +28,7 @@ def peaks(
     return torch.from_numpy(np.minimum(pixels, np.array(size) - 1))
 
 
-MARGIN = 15 / 500  # of the longer side of a picture
+MARGIN = 15 / 500  # of the longer side of an image
 
 
 def widened(inside: Bool[Tensor, "n H W"]) -> Bool[Tensor, "n H W"]:

@@ -1,0 +1,17 @@
+"""Every kind of work, by the name under which a run folder stores it."""
+
+from saccade.tasks.base import TaskSettings
+from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.translation.task import TranslationSettings
+
+KINDS: dict[str, type[TaskSettings]] = {
+    "translation": TranslationSettings,
+    "language": LanguageSettings,
+    "captioning": CaptioningSettings,
+}
+
+
+def kind_of(settings: TaskSettings) -> str:
+    """The name of a task's kind."""
+    return next(name for name, kind in KINDS.items() if type(settings) is kind)

@@ -1,14 +1,27 @@
-"""What the trainer asks of a kind of work: batches as a function of position, a loss, a check."""
+"""What the trainer asks of a kind of work: batches as a function of position, losses, figures."""
 
-from collections.abc import Hashable
-from typing import Protocol, Self, TypeVar, runtime_checkable
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.data.rows import Room
-from saccade.data.vocabulary import Vocabulary
+from saccade.config import ModelConfig
+from saccade.data.batches import Batches
+from saccade.data.mixed import MixedBatches
+from saccade.data.rows import BatchShape
+
+Progress = Callable[[int, int], None]
+BatchingKind = Literal["similar", "mixed"]
+
+
+def silent(done: int, total: int) -> None:
+    """Nobody wants to know."""
 
 
 @runtime_checkable
@@ -34,12 +47,12 @@ B = TypeVar("B", bound=Batch)
 
 
 @runtime_checkable
-class Cut(Protocol):
+class Batching(Protocol):
     """A data set in batches; every epoch has the same number of them."""
 
     @property
-    def rooms(self) -> tuple[Room, ...] | None:
-        """The shape that every batch fits into, a room for each column of lengths."""
+    def shapes(self) -> tuple[BatchShape, ...] | None:
+        """The shape that every batch fits into, one for each column of lengths."""
         ...
 
     @property
@@ -51,18 +64,50 @@ class Cut(Protocol):
 
 
 @runtime_checkable
-class Plan(Protocol):
-    """How a data set is cut into batches, given the lengths of its rows."""
+class MakeBatching(Protocol):
+    """How a data set becomes batches, given the lengths of its rows."""
 
-    def __call__(self, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int) -> Cut: ...
+    def __call__(
+        self, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int
+    ) -> Batching: ...
+
+
+BATCHINGS: dict[BatchingKind, MakeBatching] = {
+    "similar": Batches.of_lengths,
+    "mixed": MixedBatches.of_lengths,
+}
+
+
+class Deciding(NamedTuple):
+    """The held-out figure that says which weights are best, and in which direction."""
+
+    figure: str
+    label: str  # with its unit, for people
+    higher: bool = False
+
+    def better(self, value: float, than: float | None) -> bool:
+        """Whether it improves on the best so far; a figure that is no number never does."""
+        if than is None:
+            return math.isfinite(value)
+        return value > than if self.higher else value < than
 
 
 @runtime_checkable
 class Task(Protocol[B]):
-    """Data, loss and check of one kind of work."""
+    """Data, losses and figures of one kind of work."""
 
     @property
-    def vocabulary(self) -> Vocabulary: ...
+    def deciding(self) -> Deciding: ...
+
+    @property
+    def report(self) -> list[str]:
+        """Lines about the data, for the user."""
+        ...
+
+    @property
+    def sizes(self) -> str:
+        """What the data decided of the model, such as "8,000 tokens in the vocabulary"."""
+        ...
 
     @property
     def batches_per_epoch(self) -> int: ...
@@ -70,6 +115,14 @@ class Task(Protocol[B]):
     @property
     def padding(self) -> float:
         """The share of padding among the positions of a batch, for a model that pads."""
+        ...
+
+    def assets(self) -> dict[str, bytes]:
+        """Files that a run must keep to use its model: a tokenizer, names of classes, …"""
+        ...
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        """The model with the sizes that the data decide, such as that of the vocabulary."""
         ...
 
     def fingerprint(self) -> str:
@@ -80,13 +133,76 @@ class Task(Protocol[B]):
         """Micro-batch number `position` since the start; process `shard` gets its share of rows."""
         ...
 
-    def loss(self, model: nn.Module, batch: B) -> Float[Tensor, ""]:
-        """The training loss, summed over the batch's tokens."""
+    def losses(self, model: Any, batch: B) -> dict[str, Float[Tensor, ""]]:
+        """By name, each summed over the batch's tokens; training follows the sum of all."""
         ...
 
-    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
-        """Held-out figures; `loss`, per token, is the one that decides which weights are best."""
+    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+        """Held-out figures."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """What a task needs to know beside its own settings to get its data ready.
+
+    `folder` holds the assets of the run where it was started before.
+    """
+
+    budget: int
+    seed: int
+    batching: BatchingKind = "similar"
+    folder: Path | None = None
+    progress: Progress = silent
+
+    @property
+    def make_batching(self) -> MakeBatching:
+        return BATCHINGS[self.batching]
+
+    def asset(self, name: str) -> Path | None:
+        """A file that an earlier start of the run has kept."""
+        path = None if self.folder is None else self.folder / name
+        return path if path is not None and path.is_file() else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings(ABC):
+    """What to learn, and from which data.
+
+    Args:
+        data: where the data are; without, the built-in ones.
+    """
+
+    budget_unit: ClassVar[str] = "tokens"  # in which the budget of a batch is counted
+    example: ClassVar[str] = '"…"'  # what `saccade predict RUN` may be given
+    fitted: ClassVar[frozenset[str]] = frozenset()  # fields of a model that the data decide
+
+    data: str = ""
+
+    @property
+    @abstractmethod
+    def announcement(self) -> str:
+        """What is about to happen, for it may take a while."""
+
+    @abstractmethod
+    def prepare(self, how: Preparation) -> Task[Any]:
+        """Read the data, or make them, and get them ready to be learnt from."""
+
+    def check(self, model: ModelConfig) -> None:  # noqa: B027
+        """Refuse a model that cannot learn this, before anything is read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(TaskSettings):
+    """A kind of work whose model has the vocabulary of its data."""
+
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary"})
+
+
+def with_vocabulary(model: ModelConfig, size: int) -> ModelConfig:
+    """A model of words, once the tokenizer is known."""
+    fields: dict[str, Any] = {"vocabulary": size}
+    return replace(model, **fields)
 
 
 def shard_rows(rows: Tensor, shard: int, shards: int) -> tuple[Tensor, bool]:

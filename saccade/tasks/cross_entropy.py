@@ -14,6 +14,7 @@ from torch import Tensor
 from saccade.blocks.output import OutputLayer
 
 SCORES = {"cuda": 1 << 28, "cpu": 1 << 21}  # held at once; few enough for the CPU's cache
+IGNORED = -100  # a label that counts nothing, as torch's own loss has it; no token's number
 ALIGNED = 64  # words: matrices on a GPU are multiplied slowly when their rows begin at odd places
 
 
@@ -23,20 +24,19 @@ def summed_cross_entropy(
     labels: Int[Tensor, " tokens"],
     *,
     smoothing: float = 0.0,
-    ignored: int,
 ) -> Float[Tensor, ""]:
     """−Σ log p(label), a share ε of each label spread over the vocabulary.
 
         z = W x + b        loss = log Σᵥ exp zᵥ − (1 − ε) z_label − ε mean(z)
 
-    Sums and exponentials are in float32 or better. Labels that are `ignored` count nothing.
+    Sums and exponentials are in float32 or better. Labels that are IGNORED count nothing.
     """
     kind = features.device.type
     autocast = torch.is_autocast_enabled(kind)
     precision = torch.get_autocast_dtype(kind) if autocast else features.dtype
     learns = any(part is not None and part.requires_grad for part in (features, *layer))
     wanted = torch.is_grad_enabled() and learns
-    found = _cross_entropy(features, *layer, labels, smoothing, ignored, precision, wanted)
+    found = _cross_entropy(features, *layer, labels, smoothing, precision, wanted)
     return found[0]
 
 
@@ -47,7 +47,6 @@ def _cross_entropy(
     bias: Tensor | None,
     labels: Tensor,
     smoothing: float,
-    ignored: int,
     precision: torch.dtype,
     gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -65,9 +64,7 @@ def _cross_entropy(
         x = features[part].to(precision)
         with torch.autocast(device.type, enabled=False):
             scores = F.linear(x, like, shift)
-            total += score_loss(
-                scores, labels[part], words=words, smoothing=smoothing, ignored=ignored
-            )
+            total += score_loss(scores, labels[part], words=words, smoothing=smoothing)
             if gradients:  # `scores` now hold their own gradient
                 by_feature[part] = scores @ like
                 _add_product(by_weight, scores[:, :words].T, x)
@@ -82,7 +79,6 @@ def score_loss(
     *,
     words: int,
     smoothing: float,
-    ignored: int,
 ) -> Float[Tensor, ""]:
     """The summed loss of the first so many words' scores, which become its gradient, in place.
 
@@ -91,14 +87,12 @@ def score_loss(
     if scores.device.type == "cuda":
         from saccade.tasks.cross_entropy_kernel import score_loss_by_kernel
 
-        return score_loss_by_kernel(
-            scores, labels, words=words, smoothing=smoothing, ignored=ignored
-        )
+        return score_loss_by_kernel(scores, labels, words=words, smoothing=smoothing)
     assert words == scores.shape[1]
-    counts = (labels != ignored)[:, None]
+    counts = (labels != IGNORED)[:, None]
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
     lse = exact.logsumexp(dim=1, keepdim=True)
-    label = labels[:, None]
+    label = labels[:, None].clamp(min=0)
     loss = lse - (1 - smoothing) * exact.gather(1, label)
     if smoothing:
         loss -= smoothing * exact.mean(dim=1, keepdim=True)
@@ -140,7 +134,6 @@ def _(
     bias: Tensor | None,
     labels: Tensor,
     smoothing: float,
-    ignored: int,
     precision: torch.dtype,
     gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -158,7 +151,7 @@ def _backpropagate(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     by_feature, by_weight, by_bias = (
         gradient * grad.to(gradient.dtype) for gradient in ctx.saved_tensors
     )
-    return by_feature, by_weight, by_bias if ctx.has_bias else None, *[None] * 5
+    return by_feature, by_weight, by_bias if ctx.has_bias else None, *[None] * 4
 
 
 _cross_entropy.register_autograd(_backpropagate, setup_context=_remember)

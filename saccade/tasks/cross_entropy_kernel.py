@@ -19,12 +19,11 @@ def score_loss_by_kernel(
     *,
     words: int,
     smoothing: float,
-    ignored: int,
 ) -> Float[Tensor, ""]:
     """What `score_loss` computes: the second pass over a row finds it in the cache."""
     losses = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
     _loss_and_gradient[(len(scores),)](
-        scores, labels, losses, words, scores.stride(0), smoothing, ignored,
+        scores, labels, losses, words, scores.stride(0), smoothing,
         SMOOTH=smoothing > 0, BLOCK=BLOCK, num_warps=16,
     )  # fmt: skip
     return losses.sum()
@@ -32,7 +31,7 @@ def score_loss_by_kernel(
 
 @triton.jit
 def _loss_and_gradient(
-    scores, labels, losses, vocabulary, stride, smoothing, ignored,
+    scores, labels, losses, vocabulary, stride, smoothing,
     SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """∂z = softmax(z) − ε/V − (1 − ε) [v = label]."""
@@ -49,8 +48,8 @@ def _loss_and_gradient(
             plain += tl.sum(tl.where(inside, z, 0.0), 0)
         highest = higher
     lse = highest + tl.log(total)
-    chosen = tl.load(at + label).to(tl.float32)
-    counts = label != ignored
+    counts = label >= 0
+    chosen = tl.load(at + tl.maximum(label, 0)).to(tl.float32)
     loss = lse - (1 - smoothing) * chosen - smoothing * plain / vocabulary
     tl.store(losses + row, tl.where(counts, loss, 0.0))
     for start in range(0, stride, BLOCK):

@@ -1,4 +1,4 @@
-"""A model made ready to decode: stripped, in a precision of choice, its steps captured on a GPU.
+"""The forms of a model that decode: in a precision of choice, its steps captured on a GPU.
 
 Made when first needed and kept, for as long as the weights stay as they are.
 """
@@ -9,36 +9,36 @@ from torch import nn
 
 from saccade.attention.look.watching import sites
 from saccade.blocks.inference.affine import Precision
-from saccade.decode.captured import Captured
+from saccade.decode.captured import CapturedDecoder
 from saccade.decode.engine import AnyPrecision
 from saccade.errors import ConfigError
-from saccade.models.inference.lean import Lean, lean
+from saccade.models.inference.lean import lean
 
 
-class Ready:
+class DecoderCache:
     """What decodes in place of a model, by precision."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self._made: dict[Precision, Lean | None] = {}
-        self._captured: dict[Precision, Captured] = {}
+        self._made: dict[Precision, Any] = {}
+        self._captured: dict[Precision, CapturedDecoder] = {}
         self._weights: object = None
 
     def decoder(self, precision: AnyPrecision) -> Any:
         """The model stripped for decoding, or the model itself where that is not to be had."""
         return self._stripped(self._checked(precision)) or self._plain(precision)
 
-    def captured(self, precision: AnyPrecision) -> Captured | None:
+    def captured(self, precision: AnyPrecision) -> CapturedDecoder | None:
         """Steps of the same that a GPU replays, where there is a GPU."""
         chosen = self._checked(precision)
         decoder = self._stripped(chosen)
         if decoder is None or not decoder.can_be_captured:
             return None
         if chosen not in self._captured:
-            self._captured[chosen] = Captured(decoder)
+            self._captured[chosen] = CapturedDecoder(decoder)
         return self._captured[chosen]
 
-    def _stripped(self, precision: Precision) -> Lean | None:
+    def _stripped(self, precision: Precision) -> Any:
         if self._watched():
             return None
         if precision not in self._made:

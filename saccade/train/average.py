@@ -16,6 +16,9 @@ class Average:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
+        for part in self.model.modules():
+            if isinstance(part, nn.RNNBase):  # whose copied weights lie apart
+                part.flatten_parameters()
 
     def pace(self, updates: int) -> float:
         """How far one update goes towards the weights."""

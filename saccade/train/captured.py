@@ -1,4 +1,4 @@
-"""A training step recorded on the GPU and replayed: Python need not launch its kernels again."""
+"""An update captured on the GPU and replayed: Python need not launch its kernels again."""
 
 import time
 from collections.abc import Callable, Hashable
@@ -7,78 +7,46 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
 
+from saccade.blocks.capture import CapturedCall
 from saccade.errors import RunError
 
 Scalar = Float[Tensor, ""]
-Work = Callable[[list[Any], Scalar, Scalar], tuple[Scalar, Scalar]]
+Update = Callable[[list[Any], Scalar, Scalar], tuple[Scalar, Scalar]]
 PLAIN_FIRST = 2  # compiles what is compiled, and gives the optimizer its state
-MOST = 4  # recordings, each of which holds memory
+MOST = 4  # captured shapes, each of which holds memory
 
 
-class Captured:
-    """Work on batches, recorded for each shape that comes again and again."""
+class CapturedUpdate:
+    """An update on batches, captured for each shape that comes again and again."""
 
-    def __init__(self, work: Work) -> None:
-        self._work, self._stream = work, torch.cuda.Stream()
+    def __init__(self, update: Update) -> None:
+        self._update, self._stream = update, torch.cuda.Stream()
         self._seen: dict[Hashable, int] = {}
-        self._recordings: dict[Hashable, _Recording] = {}
-        self.seconds = 0.0  # spent on recording
+        self._captured: dict[Hashable, CapturedCall] = {}
+        self.seconds = 0.0  # spent on capturing
 
     def __call__(self, batches: list[Any], share: Scalar, pace: Scalar) -> tuple[Scalar, Scalar]:
         shape = tuple(batch.shape for batch in batches)
         self._seen[shape] = self._seen.get(shape, 0) + 1
-        known = self._recordings.get(shape)
-        if known is None and self._seen[shape] > PLAIN_FIRST and len(self._recordings) < MOST:
-            known = self._recordings[shape] = self._record(batches, share, pace)
-        # Gradients must be summed on the stream that recorded them, so all work runs on one.
+        update = self._captured.get(shape)
+        if update is None and self._seen[shape] > PLAIN_FIRST and len(self._captured) < MOST:
+            update = self._captured[shape] = self._capture(batches, share, pace)
+        # Gradients must be summed on the stream that captured them, so all updates run on one.
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
-            found = (
-                self._work(batches, share, pace)
-                if known is None
-                else known.replay(batches, share, pace)
-            )
+            loss, norm = (update or self._update)(batches, share, pace)
         torch.cuda.current_stream().wait_stream(self._stream)
-        return found
+        return loss, norm
 
-    def _record(self, batches: list[Any], share: Scalar, pace: Scalar) -> "_Recording":
+    def _capture(self, *inputs: Any) -> CapturedCall:
         begun = time.perf_counter()
         try:
-            recording = _Recording(self._work, self._stream, (batches, share, pace))
+            captured = CapturedCall(self._update, *inputs, stream=self._stream, warm_up=False)
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise RunError(
                 f"the training step cannot be captured ({reason}); pass --train.no-capture"
             ) from error
         self.seconds += time.perf_counter() - begun
-        return recording
-
-
-class _Recording:
-    """The kernels of one call; they read their inputs where that call's lay."""
-
-    def __init__(self, work: Work, stream: torch.cuda.Stream, inputs: Any) -> None:
-        self._inputs = tree_map(_own, inputs)
-        self._graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        # Only this thread's calls must suit a recording: others prepare batches meanwhile.
-        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
-            self._found = work(*self._inputs)
-
-    def replay(self, *inputs: Any) -> tuple[Scalar, Scalar]:
-        for here, new in zip(tree_leaves(self._inputs), tree_leaves(inputs)):
-            if _moves(here):
-                here.copy_(new, non_blocking=True)
-        self._graph.replay()
-        loss, norm = self._found
-        return loss.clone(), norm.clone()
-
-
-def _own(x: Any) -> Any:
-    return x.clone() if _moves(x) else x
-
-
-def _moves(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.is_cuda
+        return captured

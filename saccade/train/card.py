@@ -1,38 +1,40 @@
 """The README of a run: what it is, how well it does, how to use it."""
 
-import math
-
-from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.base import Deciding
 from saccade.train.files import replace_file
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 
 
-def write_card(run: RunFolder, recipe: Recipe, best_loss: float, best_step: int) -> None:
+def write_card(
+    run: RunFolder, recipe: Recipe, deciding: Deciding, best: dict[str, float], best_step: int
+) -> None:
     """Write the model card beside the weights."""
-    data = recipe.task.data or "built-in data"
-    result = (
-        f"Best validation loss {best_loss:.4f} per token (perplexity {math.exp(best_loss):.2f}), "
-        f"at step {best_step:,}."
-        if math.isfinite(best_loss)
-        else "Not validated yet."
-    )
-    example = "photo.jpg" if isinstance(recipe.task, CaptioningSettings) else '"…"'
     text = f"""---
 library_name: saccade
 tags: [attention, {recipe.system}]
 ---
 # {run.path.name}
 
-{recipe.about}. Trained by Saccade on {data}.
+{recipe.about}. Trained by Saccade on {recipe.task.data or "built-in data"}.
 
-{result}
+{_result(deciding, best, best_step)}
 
 ```
 saccade eval {run.path}
-saccade predict {run.path} {example}
+saccade predict {run.path} {recipe.task.example}
 ```
 
 Settings are in `config.json`, the course of training in `metrics.jsonl`.
 """
     replace_file(run.card, text.encode())
+
+
+def _result(deciding: Deciding, best: dict[str, float], step: int) -> str:
+    if not best:
+        return "Not validated yet."
+    rest = [f"{name} {value:.2f}" for name, value in best.items() if name != deciding.figure]
+    beside = f" ({', '.join(rest)})" if rest else ""
+    return (
+        f"Best validation {deciding.label} {best[deciding.figure]:.4f}{beside}, at step {step:,}."
+    )

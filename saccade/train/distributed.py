@@ -35,7 +35,7 @@ class World:
         dist.all_reduce(total)
         return total.item()
 
-    def add(self, value: Float[Tensor, ""]) -> Float[Tensor, ""]:
+    def add(self, value: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
         """The total over all processes, left on the device."""
         if self.size > 1:
             dist.all_reduce(value)

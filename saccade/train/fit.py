@@ -8,7 +8,8 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import torch
@@ -17,13 +18,14 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from saccade.errors import CheckpointError, RunError
+from saccade.models.protocol import Capturable
 from saccade.tasks.base import Batch, Task
 from saccade.train.average import Average
-from saccade.train.captured import Captured
+from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
 from saccade.train.optimizer import make_optimizer, set_rate
-from saccade.train.prefetch import Ahead
+from saccade.train.prefetch import Prefetch
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
 
@@ -32,11 +34,12 @@ MOST_SKIPPED = 50
 
 @dataclass(frozen=True)
 class Update:
-    """Training has gone one step further."""
+    """Training has gone one step further. `losses` are the parts of the loss, where it has any."""
 
     step: int
     loss: float
     learning_rate: float
+    losses: dict[str, float] = field(default_factory=dict[str, float])
     tokens_per_second: float = 0.0
     seconds_left: float = 0.0
 
@@ -52,7 +55,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Skipped:
-    """An update that was left out because its loss or gradient was not finite."""
+    """An update that was skipped because its loss or gradient was non-finite."""
 
     step: int
     positions: list[int]
@@ -64,7 +67,7 @@ class _Pending:
 
     step: int
     positions: list[int]
-    loss: Float[Tensor, ""]
+    losses: Float[Tensor, " parts"]  # the whole loss first
     norm: Float[Tensor, ""]
     rate: float
 
@@ -74,14 +77,14 @@ Watch = Callable[[Event], None]
 
 
 class Objective(nn.Module):
-    """Model and loss in one forward pass, which is what DDP and torch.compile wrap."""
+    """Model and losses in one forward pass, which is what DDP and torch.compile wrap."""
 
     def __init__(self, model: nn.Module, task: Task[Any]) -> None:
         super().__init__()
         self.model, self.task = model, task
 
-    def forward(self, batch: Batch) -> Float[Tensor, ""]:
-        return self.task.loss(self.model, batch)
+    def forward(self, batch: Batch) -> dict[str, Float[Tensor, ""]]:
+        return self.task.losses(self.model, batch)
 
 
 class Trainer:
@@ -101,16 +104,18 @@ class Trainer:
         if settings.compile:
             self.objective.compile(dynamic=None if settings.batches == "mixed" else True)
         on_gpu = world.device.type == "cuda"
-        self._batch = Ahead(self._make_batch) if on_gpu else self._make_batch
+        self._batch = Prefetch(self._make_batch) if on_gpu else self._make_batch
         self._work = self._compute
-        self.captured: Captured | None = None
-        steady = getattr(model, "packs", False) or getattr(model, "steady", False)
-        if on_gpu and settings.capture and world.size == 1 and steady:
-            self.captured = self._work = Captured(self._compute)
-        self._spoilt = torch.zeros((), dtype=torch.bool, device=world.device)
+        self.captured: CapturedUpdate | None = None
+        capturable = isinstance(model, Capturable) and model.capturable
+        if on_gpu and settings.capture and world.size == 1 and capturable:
+            self.captured = self._work = CapturedUpdate(self._compute)
+        self._non_finite = torch.zeros((), dtype=torch.bool, device=world.device)
         self._pending: list[_Pending] = []
+        self._parts: list[str] = []  # names of the losses
         self.step, self.skipped, self.tokens_of_last = 0, 0, 0
-        self.best_loss, self.best_step, self.stale = math.inf, 0, 0
+        self.best: dict[str, float] = {}  # the figures of the best weights
+        self.best_step, self.stale = 0, 0
 
     @property
     def kept(self) -> nn.Module:
@@ -127,8 +132,7 @@ class Trainer:
         tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
         if self.average is not None:
             tensors["average"] = dict(self.average.model.state_dict())
-        best = self.best_loss if math.isfinite(self.best_loss) else None
-        state = {"best_loss": best, "best_step": self.best_step}
+        state: dict[str, Any] = {"best": self.best, "best_step": self.best_step}
         return Checkpoint(
             self.step, tensors, {**state, "stale": self.stale, "skipped": self.skipped}
         )
@@ -149,7 +153,8 @@ class Trainer:
             self.average.model.load_state_dict(checkpoint.tensors["average"])
         self._restore_optimizer(checkpoint.tensors["optimizer"])
         state, self.step = checkpoint.state, checkpoint.step
-        self.best_loss = math.inf if state["best_loss"] is None else state["best_loss"]
+        before = {"loss": state["best_loss"]} if "best_loss" in state else state["best"]
+        self.best = {name: value for name, value in before.items() if value is not None}
         self.best_step, self.stale = state["best_step"], state["stale"]
         self.skipped = state["skipped"]
 
@@ -178,24 +183,25 @@ class Trainer:
         pace = 0.0 if self.average is None else self.average.pace(self.step)
         share = world.size / tokens  # DDP averages over the processes, so each multiplies by all
         on_device = [batch.to(world.device) for batch in batches]
-        loss, norm = self._work(on_device, self._scalar(share), self._scalar(pace))
-        self._pending.append(_Pending(self.step, positions, loss, norm, rate))
+        losses, norm = self._work(on_device, self._scalar(share), self._scalar(pace))
+        self._pending.append(_Pending(self.step, positions, losses, norm, rate))
 
     def settle(self) -> list[Update | Skipped]:
         """How the updates since the last call went. Waits for the device."""
         pending, self._pending = self._pending, []
         if not pending:
             return []
-        figures = torch.stack([torch.stack([p.loss, p.norm.to(p.loss)]) for p in pending]).tolist()
-        told: list[Update | Skipped] = []
-        for one, (loss, norm) in zip(pending, figures):
+        rows = [torch.cat([p.norm.to(p.losses)[None], p.losses]) for p in pending]
+        events: list[Update | Skipped] = []
+        for one, (norm, loss, *parts) in zip(pending, torch.stack(rows).tolist()):
             if math.isfinite(loss) and math.isfinite(norm):
-                told.append(Update(one.step, loss, one.rate))
+                named = dict(zip(self._parts, parts)) if len(parts) > 1 else {}
+                events.append(Update(one.step, loss, one.rate, named))
                 continue
-            self._spoilt.fill_(False)
-            self._refuse(one, loss, norm)
-            told.append(Skipped(one.step, one.positions))
-        return told
+            self._non_finite.fill_(False)
+            self._skip(one, loss, norm)
+            events.append(Skipped(one.step, one.positions))
+        return events
 
     def validate(self) -> Validated:
         """Held-out figures of the kept weights; remembers whether they are the best."""
@@ -203,9 +209,10 @@ class Trainer:
         with self._autocast():
             figures = self.task.validate(kept, self.world.device)
         self.model.train()
-        best = figures["loss"] < self.best_loss
+        deciding = self.task.deciding
+        best = deciding.better(figures[deciding.figure], self.best.get(deciding.figure))
         if best:
-            self.best_loss, self.best_step, self.stale = figures["loss"], self.step, 0
+            self.best, self.best_step, self.stale = figures, self.step, 0
         else:
             self.stale += 1
         return Validated(self.step, figures, best)
@@ -224,41 +231,47 @@ class Trainer:
 
     def _compute(
         self, batches: list[Any], share: Float[Tensor, ""], pace: Float[Tensor, ""]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    ) -> tuple[Float[Tensor, " parts"], Float[Tensor, ""]]:
         """Gradients of the mean loss over all tokens of all micro-batches, and the update.
 
             loss = Σ sums / tokens
 
-        All on the device: nothing here waits for a number. What is not finite changes nothing.
+        All on the device: nothing here waits for a number. What is non-finite changes nothing.
         """
-        loss = self._backward(batches, share)
+        losses = self._backward(batches, share)
         if self.settings.clip:
             norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         else:
             norm = nn.utils.get_total_norm(
                 [g for p in self.model.parameters() if (g := p.grad) is not None]
             )
-        spoilt = ~(loss.isfinite() & norm.isfinite())
+        skip = ~(losses[0].isfinite() & norm.isfinite())
         if self.settings.bad_loss == "stop":  # nor does what follows, until someone has noticed
-            spoilt = self._spoilt.logical_or_(spoilt)
-        self.optimizer.found_inf = spoilt.float()  # type: ignore[attr-defined]
+            skip = self._non_finite.logical_or_(skip)
+        self.optimizer.found_inf = skip.float()  # type: ignore[attr-defined]
         self.optimizer.step()
         self.optimizer.zero_grad()
         if self.average is not None:
-            self.average.follow(self.model, pace * ~spoilt)
-        return loss, norm
+            self.average.follow(self.model, pace * ~skip)
+        return losses, norm
 
-    def _backward(self, batches: list[Any], share: Float[Tensor, ""]) -> Float[Tensor, ""]:
+    def _backward(self, batches: list[Any], share: Float[Tensor, ""]) -> Float[Tensor, " parts"]:
+        """The whole loss and its parts, summed over the micro-batches."""
         self.model.train()
-        total = torch.zeros((), device=self.world.device, dtype=torch.float64)
+        sums: Tensor | None = None
         for i, batch in enumerate(batches):
             last = i == len(batches) - 1
             with self._hold_back(last), self._autocast():
-                loss = self.objective(batch) * share
+                losses: dict[str, Tensor] = self.objective(batch)
+                loss = reduce(torch.add, losses.values()) * share
             with self._hold_back(last):
                 loss.backward()
-            total += loss.detach()
-        return self.world.add(total) / self.world.size
+            self._parts = list(losses)
+            parts = [part.detach() * share for part in losses.values()] if len(losses) > 1 else []
+            found = torch.stack([loss.detach(), *parts]).double()
+            sums = found if sums is None else sums + found
+        assert sums is not None
+        return self.world.add(sums) / self.world.size
 
     def _hold_back(self, last: bool) -> AbstractContextManager[Any]:
         """Gradients travel between processes only with the last micro-batch."""
@@ -273,13 +286,13 @@ class Trainer:
         enabled = self.settings.precision == "bfloat16"
         return torch.autocast(self.world.device.type, torch.bfloat16, enabled=enabled)
 
-    def _refuse(self, one: _Pending, loss: float, norm: float) -> None:
+    def _skip(self, one: _Pending, loss: float, norm: float) -> None:
         self.skipped += 1
         what = f"update {one.step}: loss {loss}, gradient {norm}, micro-batches {one.positions}"
         if self.settings.bad_loss == "stop":
             raise RunError(
                 f"{what}: not finite, so the weights were left as they are. Lower "
-                "--train.learning-rate, or pass --train.bad-loss skip to leave such updates out"
+                "--train.learning-rate, or pass --train.bad-loss skip to skip such updates"
             )
         if self.skipped > MOST_SKIPPED:
             raise RunError(f"{what}: not finite, like {self.skipped - 1} before; giving up")
@@ -290,9 +303,13 @@ class Trainer:
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         for key, tensor in tensors.items():
             index, name = key.split(".", 1)
             state.setdefault(int(index), {})[name] = tensor
+            wanted = parameters[int(index)].shape
+            if tensor.dim() and tensor.shape != wanted:
+                raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {tuple(wanted)}")
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
 

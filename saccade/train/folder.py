@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.data.vocabulary import Vocabulary
 from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.train.checkpoint import read_tensors, serialise
 from saccade.train.files import read_json, replace_file
@@ -26,7 +25,6 @@ class RunFolder:
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
-        self.tokenizer = path / "tokenizer.json"
         self.config = path / "config.json"
         self.weights = path / "model.safetensors"
         self.card = path / "README.md"
@@ -43,8 +41,11 @@ class RunFolder:
     def save_recipe(self, recipe: Recipe) -> None:
         replace_file(self.config, json.dumps(to_table(recipe), indent=2).encode())
 
-    def save_tokenizer(self, vocabulary: Vocabulary) -> None:
-        replace_file(self.tokenizer, vocabulary.to_json().encode())
+    def save_assets(self, assets: dict[str, bytes]) -> None:
+        """What the task must keep: its tokenizer, names of classes, …; what is there stays."""
+        for name, content in assets.items():
+            if not (self.path / name).exists():
+                replace_file(self.path / name, content)
 
     def save_weights(self, model: nn.Module) -> None:
         replace_file(self.weights, serialise(model.state_dict()))
@@ -76,6 +77,6 @@ def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
     for group in ("model", "task", "train"):
         for name in {**old[group], **new[group]}:
             one, other = old[group].get(name), new[group].get(name)
-            free = group == "train" and name in HARMLESS
-            if one != other and not free and (group, name) != ("model", "vocabulary"):
+            free = {"train": HARMLESS, "model": now.task.fitted, "task": frozenset[str]()}[group]
+            if one != other and name not in free:
                 yield f"{group}.{name}", one, other

@@ -2,7 +2,7 @@
 
 Jordan et al. 2024 (the momentum made orthogonal), with the step's length of Liu et al. 2025,
 arXiv:2502.16982. torch has one that works matrix by matrix; this one takes all of a shape at once,
-can be recorded on a GPU, and leaves everything as it was when a gradient is not finite.
+can be captured on a GPU, and leaves everything as it was when a gradient is non-finite.
 """
 
 from collections import defaultdict
@@ -18,12 +18,17 @@ ROUNDS = 5
 
 
 class Muon(torch.optim.AdamW):
-    """Muon for the groups of parameters that say `"muon": True`, AdamW for the others.
+    """Muon for the groups of parameters that hold `"matrices"`, AdamW for the others.
 
         m ← β m + (1 − β) g        W ← W − η · 0.4 √max(rows, columns) · orthogonal(β m + (1 − β) g)
 
-    What has more than two dimensions is a matrix with a row for each output.
+    What has more than two dimensions is a matrix with a row for each output; where several lie
+    on each other, as the gates of a recurrent cell do, each is turned by itself.
     """
+
+    found_inf: Tensor | None = (
+        None  # not 0 where gradients are non-finite, as torch's scaler has it
+    )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # AdamW's would ask the matrices, too, for their number of steps.
@@ -32,51 +37,48 @@ class Muon(torch.optim.AdamW):
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         every = self.param_groups
-        self.param_groups = [group for group in every if not group["muon"]]
+        self.param_groups = [group for group in every if not group["matrices"]]
         try:
             super().step(closure)
         finally:
             self.param_groups = every
         for group in every:
-            if group["muon"]:
+            if group["matrices"]:
                 self._step_of_matrices(group)
 
     def _step_of_matrices(self, group: dict[str, Any]) -> None:
-        alike: dict[torch.Size, list[tuple[nn.Parameter, Tensor]]] = defaultdict(list)
+        alike: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
         for parameter in group["params"]:
             if parameter.grad is not None:
-                direction = self._direction(parameter)
-                alike[direction.shape].append((parameter, direction))
+                parts = group["matrices"]
+                directions = self._directions(parameter, parts)
+                for matrix, direction in zip(parameter.chunk(parts), directions):
+                    alike[direction.shape].append((matrix, direction))
         rate = group["lr"] * self._counts
         for shape, members in alike.items():
             steps = orthogonal(torch.stack([direction for _, direction in members]))
             steps = steps * (rate * STRIDE * max(shape) ** 0.5)
-            for (parameter, _), step in zip(members, steps):
-                tall = len(parameter) > parameter[0].numel()
-                parameter.mul_(1 - rate * group["weight_decay"])
-                parameter.sub_((step.mT if tall else step).reshape(parameter.shape))
+            for (matrix, _), step in zip(members, steps):
+                tall = len(matrix) > matrix[0].numel()
+                matrix.mul_(1 - rate * group["weight_decay"])
+                matrix.sub_((step.mT if tall else step).reshape(matrix.shape))
 
-    def _direction(self, parameter: nn.Parameter) -> Float[Tensor, "short long"]:
-        """Nesterov's momentum, laid so that there are no more rows than columns."""
+    def _directions(self, parameter: nn.Parameter, parts: int) -> list[Float[Tensor, "short long"]]:
+        """Nesterov's momentum of each matrix, laid with no more rows than columns."""
         state = self.state[parameter]
         if not state:
             state["momentum"] = torch.zeros_like(parameter)
         gradient: Any = parameter.grad
-        if self._found is not None:
-            gradient = gradient.where(self._found == 0, 0.0)
+        if self.found_inf is not None:
+            gradient = gradient.where(self.found_inf == 0, 0.0)
         state["momentum"].lerp_(gradient, (1 - MOMENTUM) * self._counts)
-        matrix = gradient.lerp(state["momentum"], MOMENTUM).flatten(1)
-        return matrix.mT if matrix.shape[0] > matrix.shape[1] else matrix
-
-    @property
-    def _found(self) -> Tensor | None:
-        """Not 0 where the gradients are not finite: the word of torch's own gradient scaler."""
-        return getattr(self, "found_inf", None)
+        matrices = gradient.lerp(state["momentum"], MOMENTUM).flatten(1).chunk(parts)
+        return [x.mT if x.shape[0] > x.shape[1] else x for x in matrices]
 
     @property
     def _counts(self) -> Any:
         """1, or 0 where this update must change nothing."""
-        return 1.0 if self._found is None else 1.0 - self._found
+        return 1.0 if self.found_inf is None else 1.0 - self.found_inf
 
 
 def orthogonal(matrices: Float[Tensor, "M short long"]) -> Float[Tensor, "M short long"]:

@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from saccade.attention.parameters import parameter_roles
+from saccade.models.protocol import HasEncoderRate
 from saccade.train.muon import Muon
 from saccade.train.settings import TrainSettings
 
@@ -12,28 +14,23 @@ from saccade.train.settings import TrainSettings
 def make_optimizer(
     model: nn.Module, settings: TrainSettings, device: torch.device
 ) -> torch.optim.AdamW:
-    """AdamW; matrices decay, everything else (and embeddings, by name) does not.
-
-    With Muon the matrices between vectors are its own. Pixels are no vectors, and words no rows
-    that should be alike: patches and embeddings stay with AdamW.
-    """
+    """AdamW, or Muon for the matrices that it may turn; what decays is for the modules to say."""
     muon = settings.optimizer == "muon"
+    slow = set(model.slow_part.parameters()) if isinstance(model, HasEncoderRate) else set()
     # In this order: a checkpoint knows its parameters by their numbers.
-    alike: dict[tuple[bool, bool, float], list[nn.Parameter]]
-    alike = {(False, True, 1.0): [], (False, False, 1.0): []}
-    for name, parameter in model.named_parameters():
-        shrinks = parameter.dim() > 1 and "embedding" not in name and "positions" not in name
-        turns = muon and shrinks and "patches" not in name
-        share = settings.encoder_rate if name.startswith("eye.encoder.") else 1.0
-        alike.setdefault((turns, shrinks, share), []).append(parameter)
+    alike: dict[tuple[int, bool, float], list[nn.Parameter]]
+    alike = {(0, True, 1.0): [], (0, False, 1.0): []}
+    for parameter, role in parameter_roles(model):
+        scale = settings.encoder_rate if parameter in slow else 1.0
+        alike.setdefault((muon * role.matrices, role.decays, scale), []).append(parameter)
     groups: list[dict[str, Any]] = [
         {
             "params": parameters,
-            "share": share,
-            "weight_decay": settings.weight_decay * shrinks,
-            "muon": turns,
+            "rate_scale": scale,
+            "weight_decay": settings.weight_decay * decays,
+            "matrices": matrices,
         }
-        for (turns, shrinks, share), parameters in alike.items()
+        for (matrices, decays, scale), parameters in alike.items()
     ]
     kind = Muon if muon else torch.optim.AdamW
     betas, fused = (0.9, settings.beta2), device.type in ("cpu", "cuda")
@@ -47,7 +44,8 @@ def make_optimizer(
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """The learning rate of the next update."""
     for group in optimizer.param_groups:
+        scaled = rate * group.get("rate_scale", 1.0)
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate * group.get("share", 1.0))
+            group["lr"].fill_(scaled)
         else:
-            group["lr"] = rate * group.get("share", 1.0)
+            group["lr"] = scaled

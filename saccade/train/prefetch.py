@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Ahead(Generic[T]):
+class Prefetch(Generic[T]):
     """A function of position, asked for one position after another, computed a few ahead."""
 
     def __init__(self, make: Callable[[int], T], *, ahead: int = 3) -> None:

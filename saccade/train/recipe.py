@@ -1,7 +1,7 @@
 """A recipe: a model, a task and a way to train it; and its way to and from TOML."""
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,9 @@ import tomli_w
 from saccade.config import ModelConfig, from_dict, to_dict
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, family
-from saccade.tasks.captioning.data import CaptioningSettings
-from saccade.tasks.language.task import LanguageSettings
-from saccade.tasks.translation.task import TranslationSettings
+from saccade.tasks import KINDS, kind_of
+from saccade.tasks.base import TaskSettings
 from saccade.train.settings import TrainSettings
-
-TaskSettings = TranslationSettings | LanguageSettings | CaptioningSettings
-TASKS: dict[str, type[TaskSettings]] = {
-    "translation": TranslationSettings,
-    "language": LanguageSettings,
-    "captioning": CaptioningSettings,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +29,12 @@ class Recipe:
 
 def to_table(chosen: Recipe) -> dict[str, Any]:
     """A recipe as plain values, for JSON and TOML."""
-    kind = next(name for name, settings in TASKS.items() if type(chosen.task) is settings)
     return {
         "about": chosen.about,
         "system": chosen.system,
         "lecture": chosen.lecture,
         "model": {"family": family(chosen.model), **to_dict(chosen.model)},
-        "task": {"kind": kind, **to_dict(chosen.task)},
+        "task": {"kind": kind_of(chosen.task), **to_dict(chosen.task)},
         "train": to_dict(chosen.train),
     }
 
@@ -53,7 +44,7 @@ def from_table(table: Any, *, where: str) -> Recipe:
     if not isinstance(table, dict) or not {"model", "task", "train"} <= set(table):
         raise ConfigError(f"{where} must have the tables model, task and train")
     model_kind = _pick(FAMILIES, table["model"], "family", where=f"{where}: model")
-    task_kind = _pick(TASKS, table["task"], "kind", where=f"{where}: task")
+    task_kind = _pick(KINDS, table["task"], "kind", where=f"{where}: task")
     return Recipe(
         about=str(table.get("about", "")),
         system=str(table.get("system", "")),
@@ -77,11 +68,6 @@ def load_recipe(path: Path) -> Recipe:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     return from_table(table, where=str(path))
-
-
-def with_vocabulary(chosen: Recipe, size: int) -> Recipe:
-    """The recipe once the tokenizer is known."""
-    return replace(chosen, model=replace(chosen.model, vocabulary=size))
 
 
 def _pick(known: dict[str, Any], table: Any, key: str, *, where: str) -> Any:

@@ -11,23 +11,17 @@ from typing import Any
 
 import torch
 
-from saccade.data.batches import Batches
-from saccade.data.mixed import MixedBatches
-from saccade.data.vocabulary import Vocabulary
-from saccade.errors import ConfigError, RunError
-from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
-from saccade.tasks.base import Plan, Task
-from saccade.tasks.captioning.data import CaptioningSettings
-from saccade.tasks.captioning.task import Captioning
-from saccade.tasks.language.task import Language
-from saccade.tasks.translation.task import Translation, TranslationSettings
+from saccade.errors import RunError
+from saccade.models.protocol import Packable, StartsFromPublished
+from saccade.tasks.base import Preparation, Task
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, load_newest, save_checkpoint
+from saccade.train.deterministic import deterministic
 from saccade.train.distributed import World, join_world
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder, changes
 from saccade.train.log import Log
-from saccade.train.recipe import Recipe, with_vocabulary
+from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
@@ -40,18 +34,18 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """So many pictures are there, of how many."""
+class DataProgress:
+    """So many of the data are ready, of how many."""
 
     done: int
     total: int
 
 
-Watch = Callable[[Event | Note | Gathered], None]
+Watch = Callable[[Event | Note | DataProgress], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """How training ended: `signal` is the one that stopped it, 0 if it came to its end.
 
     `preparing` are the seconds before the first update (reading, tokenizing, building), `training`
@@ -60,89 +54,62 @@ class Outcome:
 
     folder: Path
     step: int
-    best_loss: float
+    best: dict[str, float]
     signal: int
     preparing: float = field(compare=False)
     training: float = field(compare=False)
 
 
-def train(recipe: Recipe, folder: Path, watch: Watch) -> Outcome:
+def train(recipe: Recipe, folder: Path, watch: Watch) -> TrainingOutcome:
     """Train to the end, from wherever an earlier start of the same command came to."""
     with join_world(recipe.train.device) as world, stop_on_signals() as stop:
-        run = RunFolder(folder)
+        run, same = RunFolder(folder), recipe.train.deterministic
         speak: Watch = watch if world.first else lambda event: None
-        with locked(folder) if world.first else nullcontext():
+        alone = locked(folder) if world.first else nullcontext()
+        with alone, deterministic(world.device, wanted=same):
             begun = time.perf_counter()
             trainer, recipe = _prepare(recipe, run, world, speak)
             preparing = time.perf_counter() - begun
             _go_on(trainer, recipe, run, stop, speak)
             training = time.perf_counter() - begun - preparing
-            return Outcome(
-                folder, trainer.step, trainer.best_loss, stop.signal, preparing, training
+            return TrainingOutcome(
+                folder, trainer.step, trainer.best, stop.signal, preparing, training
             )
 
 
-PLANS: dict[str, Plan] = {"similar": Batches.plan, "mixed": MixedBatches.plan}
-
-
 def make_task(
-    recipe: Recipe, vocabulary: Vocabulary | None, watch: Watch = lambda event: None
+    recipe: Recipe, folder: Path | None = None, watch: Watch = lambda event: None
 ) -> Task[Any]:
-    """The recipe's data, tokenised."""
-
-    def tell(done: int, total: int) -> None:
-        watch(Gathered(done, total))
-
-    settings, train = recipe.task, recipe.train
-    common: dict[str, Any] = {
-        "batch_tokens": train.batch_tokens,
-        "seed": train.seed,
-        "vocabulary": vocabulary,
-    }
-    if isinstance(settings, CaptioningSettings):
-        return Captioning(settings, progress=tell, **common)
-    kind = Translation if isinstance(settings, TranslationSettings) else Language
-    return kind(settings, plan=PLANS[train.batches], **common)  # type: ignore[arg-type]
-
-
-def _refuse_what_cannot_be(recipe: Recipe) -> None:
-    """Settings of pictures that contradict each other, before anything is drawn or read."""
-    settings = recipe.task
-    if not isinstance(settings, CaptioningSettings):
-        return
-    if settings.cover and not isinstance(recipe.model, ShowAttendTellConfig):
-        raise ConfigError(
-            f"cover={settings.cover} needs a model that shows where it looks while training, such "
-            "as show-attend-tell; leave it at 0"
-        )
-    if settings.augment != "none" and not settings.data:
-        raise ConfigError(
-            f"augment={settings.augment} mirrors pictures, and captions of shapes say left and "
-            "right; give --data of your own, or --augment none"
-        )
+    """The recipe's data, ready to be learnt from; assets that `folder` holds are used again."""
+    how = Preparation(
+        budget=recipe.train.batch_tokens,
+        seed=recipe.train.seed,
+        batching=recipe.train.batches,
+        folder=folder,
+        progress=lambda done, total: watch(DataProgress(done, total)),
+    )
+    return recipe.task.prepare(how)
 
 
 def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tuple[Trainer, Recipe]:
     if run.config.exists():
         _refuse_changes(run, recipe, watch)
     if not world.first:
-        world.wait()  # the first process makes the tokenizer
-    known = Vocabulary.load(run.tokenizer) if run.tokenizer.exists() else None
-    _refuse_what_cannot_be(recipe)
+        world.wait()  # the first process makes the assets
+    recipe.task.check(recipe.model)
     watch(Note(recipe.task.announcement))
-    task = make_task(recipe, known, watch)
-    recipe = with_vocabulary(recipe, len(task.vocabulary))
+    task = make_task(recipe, run.path, watch)
+    recipe = replace(recipe, model=task.fit(recipe.model))
     if world.first:
-        if known is None:
-            run.save_tokenizer(task.vocabulary)
+        run.save_assets(task.assets())
         run.save_recipe(recipe)
         world.wait()
     torch.manual_seed(recipe.train.seed)
     trainer = Trainer(recipe.model.build(), task, recipe.train, world)
-    for line in getattr(task, "report", []):
+    for line in task.report:
         watch(Note(line))
     size = sum(p.numel() for p in trainer.model.parameters())
-    watch(Note(f"{size:,} parameters, {len(task.vocabulary):,} tokens in the vocabulary"))
+    watch(Note(f"{size:,} parameters, {task.sizes}"))
     watch(
         Note(
             f"{task.batches_per_epoch:,} batches to an epoch, padding {_padding(trainer):.1%}, "
@@ -155,9 +122,9 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
 
 
 def _start_from_published(trainer: Trainer, watch: Watch) -> None:
-    """Give an image encoder the published weights that its config names, if it names any."""
-    load = getattr(trainer.model, "load_encoder", None)
-    report = None if load is None else load()
+    """Give a model the published weights that its config names, if it names any."""
+    model = trainer.model
+    report = model.load_published() if isinstance(model, StartsFromPublished) else None
     if report is None:
         return
     if trainer.average is not None:  # it began with the fresh ones
@@ -167,7 +134,8 @@ def _start_from_published(trainer: Trainer, watch: Watch) -> None:
 
 def _padding(trainer: Trainer) -> float:
     """The share of padding among the positions computed: none where sentences lie end to end."""
-    packed = getattr(trainer.model, "packs", False) and trainer.settings.batches == "similar"
+    model = trainer.model
+    packed = isinstance(model, Packable) and model.packs and trainer.settings.batches == "similar"
     return 0.0 if packed else trainer.task.padding
 
 
@@ -209,9 +177,9 @@ def _go_on(
             break
     if log is not None:
         log.close()
-        write_card(run, recipe, trainer.best_loss, trainer.best_step)
+        write_card(run, recipe, trainer.task.deciding, trainer.best, trainer.best_step)
     if trainer.captured is not None and trainer.captured.seconds:
-        watch(Note(f"recording the step for the GPU took {trainer.captured.seconds:.1f} s"))
+        watch(Note(f"capturing the step for the GPU took {trainer.captured.seconds:.1f} s"))
 
 
 def _tell(
@@ -246,6 +214,7 @@ def _timed(event: Update, clock: Clock, steps: int) -> Update:
 def _logged(event: Update) -> dict[str, Any]:
     return {
         "loss": event.loss,
+        **{f"loss_{name}": part for name, part in event.losses.items()},
         "learning_rate": event.learning_rate,
         "tokens_per_second": round(event.tokens_per_second, 1),
     }
@@ -258,11 +227,14 @@ def _save(trainer: Trainer, run: RunFolder) -> None:
     save_checkpoint(run.checkpoints, whole, keep=trainer.settings.keep)
 
 
+ENVIRONMENT = {"torch", "python", "threads", "processes", "device"}
+
+
 def _fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     """What must be the same, and what should be, for a resumed run to be the same run."""
     return {
         # First, for with another tokenizer the data are other numbers too.
-        "tokenizer": hashlib.sha256(run.tokenizer.read_bytes()).hexdigest(),
+        **{Path(name).stem: _digest(run.path / name) for name in trainer.task.assets()},
         "data": trainer.task.fingerprint(),
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -272,6 +244,10 @@ def _fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     }
 
 
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _refuse_foreign(
     checkpoint: Checkpoint, now: dict[str, Any], run: RunFolder, watch: Watch
 ) -> None:
@@ -279,7 +255,7 @@ def _refuse_foreign(
         before = checkpoint.state.get(name)
         if before == value:
             continue
-        if name in ("data", "tokenizer"):
+        if name not in ENVIRONMENT:
             raise RunError(
                 f"the {name} of {run.path} changed since step {checkpoint.step:,}; bring the old "
                 "back to go on, or train anew with another --out"

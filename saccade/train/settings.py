@@ -15,7 +15,7 @@ class TrainSettings:
     Args:
         steps: updates of the weights in all.
         batch_tokens: tokens of a micro-batch, source and target and padding counted; where there
-            are pictures, words of their captions on average.
+            are images, words of their captions on average.
         batches: of sentences of similar length, or all of one shape with every length mixed: that
             one is compiled and captured once, so a GPU need not wait for Python.
         accumulate: micro-batches to one update.
@@ -38,7 +38,9 @@ class TrainSettings:
         device: cpu, cuda, mps …; auto takes the fastest there is.
         precision: of the arithmetic; bfloat16 keeps the weights in float32.
         compile: hand the model to torch.compile: slow to start, faster after.
-        capture: on a GPU, record the step of a shape that returns and replay it.
+        capture: on a GPU, capture the step of a shape that returns and replay it.
+        deterministic: on a GPU, add in one order, so that a run that was stopped goes on to the
+            very same numbers; some kernels are a little slower for it.
         bad_loss: when a loss or gradient is not finite: stop, or skip that update (50 at most).
         tensorboard: write TensorBoard's files beside metrics.jsonl.
     """
@@ -66,6 +68,7 @@ class TrainSettings:
     precision: Literal["float32", "bfloat16", "float64"] = "float32"
     compile: bool = False
     capture: bool = True
+    deterministic: bool = True
     bad_loss: Literal["stop", "skip"] = "stop"
     tensorboard: bool = False
 
@@ -80,4 +83,12 @@ class TrainSettings:
 
 
 # What may change between two starts of the same run without changing a single number of it.
-HARMLESS = {"log_every", "keep", "save_every", "tensorboard", "device", "capture"}
+HARMLESS = {
+    "log_every",
+    "keep",
+    "save_every",
+    "tensorboard",
+    "device",
+    "capture",
+    "deterministic",
+}

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import saccade
-from saccade.app.api import LanguageModel, TranslationModel
+from saccade.app.kinds.language import LanguageModel
+from saccade.app.kinds.translation import TranslationModel
 from saccade.errors import ConfigError, DataError, RunError
 
 

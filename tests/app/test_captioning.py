@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.api import CaptioningModel
-from saccade.app.evaluate_captions import content_scores
+from saccade.app.kinds.captioning import CaptioningModel
 from saccade.data import shapes
 from saccade.data.words import words
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.captioning import caption_scores
+from saccade.tasks.captioning.evaluate import content_scores
 from tests.app.test_cli import Capture, Patch, run
 from tests.data.images.test_decode import png_of_size, stored, transparent
 from tests.data.images_made import PICTURES, in_folder, in_tar, in_zip, metadata, picture, rows
@@ -55,7 +55,7 @@ def test_an_n_best_list_is_sorted_and_each_entry_has_its_own_attention(captioner
     assert str(best) == best.text
     for one in (best, *best.others):
         (glance,) = one.attention.values()
-        described = one.described
+        described = one.written
         assert glance.entropy.shape[2] == len(described.tokens) + described.finished
         assert described.text == one.text
 
@@ -65,8 +65,8 @@ def test_sampled_captions_are_looked_at_as_they_are(captioner: Path) -> None:
     model, images = load_captioner(captioner), list(some_pictures().values())
     for one in model.predict(images, beam=1, sample=True, seed=5):
         (glance,) = one.attention.values()
-        assert glance.entropy.shape[2] == len(one.described.tokens) + one.described.finished
-        assert one.described.text == one.text
+        assert glance.entropy.shape[2] == len(one.written.tokens) + one.written.finished
+        assert one.written.text == one.text
 
 
 def test_a_look_has_a_map_for_each_word_over_the_image_as_it_was_given(captioner: Path) -> None:
@@ -76,8 +76,8 @@ def test_a_look_has_a_map_for_each_word_over_the_image_as_it_was_given(captioner
         assert look.rows == words(look.caption)
         assert look.maps.shape[0] == len(look.rows)
         assert look.maps.sum(dim=(1, 2)).tolist() == pytest.approx([1.0] * len(look.rows))
-        assert look.picture.shape == (3, 300, 300)
-        assert look.document()["kind"] == "caption"
+        assert look.image.shape == (3, 300, 300)
+        assert look.document().kind == "caption"
 
 
 def test_the_page_of_a_prediction_is_of_the_very_pixels_that_were_described(
@@ -86,17 +86,17 @@ def test_the_page_of_a_prediction_is_of_the_very_pixels_that_were_described(
     noise = np.random.default_rng(0).integers(0, 256, (900, 1200, 3), np.uint8)
     Image.fromarray(noise).save(tmp_path / "large.jpg")  # decoded smaller for the model
     model = load_captioner(captioner)
-    said, seen, describe = model.predict(tmp_path / "large.jpg"), [], model.tool.describe
+    said, seen, caption = model.predict(tmp_path / "large.jpg"), [], model.tool.caption
 
     def noted(pictures: torch.Tensor, *rest: Any, **more: Any) -> Any:
         seen.append(pictures[0])
-        return describe(pictures, *rest, **more)
+        return caption(pictures, *rest, **more)
 
-    monkeypatch.setattr(model.tool, "describe", noted)
+    monkeypatch.setattr(model.tool, "caption", noted)
     look = said.look()
-    assert look.document()["looks"][0]["text"] == said.text
-    assert torch.equal(seen[-1], said.picture)
-    assert look.picture.shape[1] > said.picture.shape[1]
+    assert look.document().looks[0].text == said.text
+    assert torch.equal(seen[-1], said.pixels)
+    assert look.image.shape[1] > said.pixels.shape[1]
 
 
 def test_a_bad_image_among_many_is_named(captioner: Path, tmp_path: Path) -> None:
@@ -110,7 +110,10 @@ def test_a_bad_image_among_many_is_named(captioner: Path, tmp_path: Path) -> Non
 
 
 def test_another_engine_is_refused_in_one_line(captioner: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^engine='ctranslate2' decodes text alone; leave the"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^engine='ctranslate2' decodes text alone, and this run is of captioning; leave the",
+    ):
         saccade.load(captioner, engine="ctranslate2")
 
 

@@ -9,17 +9,18 @@ import pytest
 import torch
 from PIL import Image
 
+from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.colour import ink, shade
-from saccade.app.look.draw.picture import Look
+from saccade.app.look.draw.figure import MatrixLook
 from saccade.errors import ConfigError, WriteError
 
-LOOK = Look(
+LOOK = MatrixLook(
     rows=["la", "zone", "économique"],
     columns=["the", "Economic", "Area", "<b>&\x00"],
     weights=torch.tensor([[0.9, 0.05, 0.05, 0.0], [0.0, 0.2, 0.8, 0.0], [0.0, 1.0, 0.0, 0.0]]),
     title="a <title> & more",
     caption="la zone économique",
-    document=dict,
+    document=lambda: LookDocument(kind="translation", title="", notes=[], looks=[], blobs=[]),
 )
 
 

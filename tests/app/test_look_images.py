@@ -7,12 +7,14 @@ import pytest
 import torch
 from PIL import Image
 
-from saccade.app.api import CaptioningModel, load
-from saccade.app.cli.look import look_command
+from saccade.app.api import load
+from saccade.app.kinds import translation
+from saccade.app.kinds.captioning import CaptioningModel, look_command
 from saccade.app.look.settings import LookSettings
 from saccade.data import shapes
 from saccade.data.words import words
 from saccade.errors import ConfigError
+from tests.app.test_cli import Capture, Patch, run
 
 ONE = LookSettings(beam=1)
 
@@ -55,8 +57,8 @@ def test_a_page_holds_the_first_pictures_of_a_split(captioner: Path, tmp_path: P
     out = tmp_path / "page.html"
     look_command(str(captioner), split="test", rows=3, out=out, settings=ONE, device="cpu")
     document = document_of(out)
-    assert (document["kind"], len(document["pictures"])) == ("caption", 3)
-    for index, entry in enumerate(document["pictures"]):
+    assert (document["kind"], len(document["images"])) == ("caption", 3)
+    for index, entry in enumerate(document["images"]):
         scene = shapes.scene("test", index, captioning(captioner).tool.settings.shapes)
         assert entry["references"] == list(shapes.captions(scene))
 
@@ -86,8 +88,7 @@ def test_a_picture_goes_to_a_file_by_its_ending(
         ((), {}, "name an image to look at, or a split"),
         (("x.png",), {"split": "test"}, "name images or a --split, not both"),
         ((), {"split": "test", "rows": 0}, "--rows 0 must be 1 or more"),
-        ((), {"split": "test", "rows": 2, "out": Path("x.png")}, "x.png holds one picture"),
-        (("x.png",), {"zoom": ("decoder.0.cross:1",)}, "--zoom is for texts"),
+        ((), {"split": "test", "rows": 2, "out": Path("x.png")}, "x.png holds one image"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_one_line(
@@ -104,9 +105,17 @@ def test_a_caption_and_a_translation_are_not_compared(
         look_command(str(captioner), (str(photo),), compare=str(translator), device="cpu")
 
 
+def test_zoom_is_for_texts(
+    captioner: Path, photo: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    arguments = ["look", str(captioner), str(photo), "--zoom", "decoder.0.cross:1"]
+    assert run(arguments, monkeypatch) == 2
+    assert "--zoom" in capsys.readouterr().err
+
+
 def test_a_text_model_is_given_one_text(translator: Path) -> None:
     with pytest.raises(ConfigError, match="give one text to look at, not 2; put it in quotes"):
-        look_command(str(translator), ("we", "eat"), device="cpu")
+        translation.look_command(str(translator), ("we", "eat"), device="cpu")
 
 
 @pytest.mark.slow
@@ -115,9 +124,9 @@ def test_a_prediction_shows_where_it_looked(captioner: Path, photo: Path, tmp_pa
     prediction = model.predict(photo, beam=1)
     look = prediction.look()
     assert look.rows == words(prediction.text)
-    expected = model.tool.words_looked_at(prediction.described)
+    expected = model.tool.words_looked_at(prediction.written)
     assert torch.equal(look.maps, expected)
-    assert look.lattice == prediction.described.cells.lattice  # type: ignore[union-attr]
+    assert look.lattice == prediction.written.cells.lattice  # type: ignore[union-attr]
     assert look.lattice.first < 0.1, "a CNN's cells lie around their first pixels"
-    assert look.document()["looks"][0]["text"] == prediction.text
+    assert look.document().looks[0].text == prediction.text
     assert look.save(tmp_path / "x.png").exists()

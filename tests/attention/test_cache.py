@@ -17,7 +17,7 @@ def test_appending_piece_by_piece_returns_everything_so_far() -> None:
     for piece in (1, 1, 5, 1, 20, 12):  # past 16 and 32: the room is enlarged twice
         fresh = slice(end, end + piece)
         end += piece
-        k, v = cache.append(keys[:, :, fresh], values[:, :, fresh])
+        k, v = cache.write(keys[:, :, fresh], values[:, :, fresh])
         assert torch.equal(k, keys[:, :, :end])
         assert torch.equal(v, values[:, :, :end])
     assert cache.length == 40
@@ -27,15 +27,21 @@ def test_selected_rows_are_copies_that_go_their_own_way() -> None:
     torch.manual_seed(0)
     cache = KeyValues.empty(torch.empty(2, 0), heads=1, width=2)
     first = torch.randn(2, 1, 3, 2)
-    cache.append(first, first)
+    cache.write(first, first)
     twice = cache.select(torch.tensor([1, 1, 0]))
     more = torch.randn(3, 1, 1, 2)
-    k, v = twice.append(more, -more)
+    k, v = twice.write(more, -more)
     expected = torch.cat([first[[1, 1, 0]], more], dim=2)
     assert torch.equal(k, expected)
     assert torch.equal(v[:, :, :3], expected[:, :, :3])
     assert torch.equal(v[:, :, 3:], -more)
     assert cache.length == 3
+
+
+def by_beam(pool: Tensor, entries: Tensor) -> Tensor:
+    """What each beam sees of its sentence's pool, as if it had rows of its own."""
+    rows = [pool[b][:, own] for b, beams in enumerate(entries) for own in beams]
+    return torch.stack(rows)
 
 
 def wander(beams: int, prompt: int, seed: int) -> tuple[list[tuple[Tensor, Tensor]], list[int]]:
@@ -44,14 +50,17 @@ def wander(beams: int, prompt: int, seed: int) -> tuple[list[tuple[Tensor, Tenso
     cache = KeyValues.empty(torch.empty(2, 0), heads=2, width=3)
     if prompt:
         read = torch.randn(2, 2, prompt, 3, generator=rng)
-        cache.append(read, -read)
+        cache.write(read, -read)
     lineage = Lineage.parting(2, beams, prompt, torch.device("cpu"))
     shared = cache.led_by(lineage)
     copied = cache.select(torch.arange(2).repeat_interleave(beams))
     seen, sizes = list[tuple[Tensor, Tensor]](), list[int]()
     for step in range(1, 40):
         new = torch.randn(2 * beams, 2, 1, 3, generator=rng)
-        seen += zip(shared.append(new, -new), copied.append(new, -new))
+        own = lineage.grown(shared.length + beams)  # (B, k, T): the entries of each beam
+        by_sentence = new[:, :, 0].unflatten(0, (2, beams)).transpose(1, 2)
+        pools = shared.write(by_sentence, -by_sentence)
+        seen += zip((by_beam(pool, own) for pool in pools), copied.write(new, -new))
         sizes.append(shared.length)
         # Mostly the best beam has children, so that lines die out as they do in a search.
         parents = torch.randint(beams, (2, beams), generator=rng) // 2

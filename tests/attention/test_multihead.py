@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from saccade.attention import masks
 from saccade.attention.attend import attend
 from saccade.attention.axes import SOURCE, TARGET, TEXT
-from saccade.attention.cache import KeyValues
 from saccade.attention.ladder import SelfAttention
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.looking import looking
@@ -108,14 +107,6 @@ def test_self_attention_equals_torchs_with_the_same_weights(causal: bool) -> Non
         attn_mask=~masks.causal(5, 5)[0, 0] if causal else None,
     )
     torch.testing.assert_close(mha(x, x, mask=mask, causal=causal), theirs)
-
-
-@pytest.mark.parametrize("pieces", [[1] * 6, [4, 1, 1], [2, 3, 1], [6]])
-def test_reading_with_a_cache_equals_reading_everything_at_once(pieces: list[int]) -> None:
-    mha, x = fresh(), randn(2, 6, 8, seed=1)
-    cache = KeyValues.empty(x[:, 0], heads=2, width=4)
-    parts = [mha(part, part, causal=True, cache=cache) for part in x.split(pieces, dim=1)]
-    torch.testing.assert_close(torch.cat(parts, dim=1), mha(x, x, causal=True))
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -9,8 +9,10 @@ from saccade.attention.cache import KeyValues
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.inference.memories import NextToken, SourceKeys
 from saccade.blocks.mlp import FeedForward
 from saccade.blocks.residual import ResidualKind
+from saccade.blocks.stack import WholeSequences
 
 SIZES = {"heads": 2, "hidden": 16}
 KINDS: list[ResidualKind] = ["post", "pre"]
@@ -76,7 +78,7 @@ def test_the_encoder_block_equals_torchs(kind: ResidualKind) -> None:
     assert isinstance(layer, EncoderLayer)
     x, mask = randn(2, 5, 8, seed=0), masks.padding(torch.tensor([5, 3]), 5)
     theirs = torch_encoder(layer, kind)(x, src_key_padding_mask=~mask[:, 0, 0])
-    torch.testing.assert_close(layer(x, mask=mask), theirs)
+    torch.testing.assert_close(layer(x, WholeSequences(mask)), theirs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,7 +90,8 @@ def test_the_decoder_block_equals_torchs(kind: ResidualKind) -> None:
     theirs = torch_decoder(layer, kind)(
         x, source, tgt_mask=~masks.causal(4, 4)[0, 0], memory_key_padding_mask=~mask[:, 0, 0]
     )
-    torch.testing.assert_close(layer(x, layer.remember(source), source_mask=mask), theirs)
+    memory = WholeSequences(causal=True, source=source, source_mask=mask)
+    torch.testing.assert_close(layer(x, memory), theirs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,21 +99,11 @@ def test_the_decoder_block_with_a_past_equals_all_at_once(kind: ResidualKind) ->
     layer = shaken(DecoderLayer(8, residual=kind, **SIZES))
     assert isinstance(layer, DecoderLayer)
     x, source = randn(2, 4, 8, seed=0), randn(2, 5, 8, seed=1)
-    memory = layer.remember(source)
-    memory.past = KeyValues.empty(x[:, 0], heads=2, width=4)
-    parts = [layer(word, memory) for word in x.split(1, dim=1)]
-    torch.testing.assert_close(torch.cat(parts, dim=1), layer(x, layer.remember(source)))
-
-
-def test_selecting_rows_of_a_layers_memory_permutes_what_follows() -> None:
-    layer = shaken(DecoderLayer(8, **SIZES))
-    assert isinstance(layer, DecoderLayer)
-    x, source, rows = randn(2, 4, 8, seed=0), randn(2, 5, 8, seed=1), torch.tensor([1, 1, 0])
-
-    def read(rows: Tensor) -> Tensor:
-        memory = layer.remember(source)
-        memory.past = KeyValues.empty(x[:, 0], heads=2, width=4)
-        layer(x[:, :3], memory)
-        return layer(x[rows, 3:], memory.select(rows))
-
-    torch.testing.assert_close(read(rows), read(torch.arange(2))[rows])
+    site = layer.cross_attention
+    keys, values = (
+        to(source).unflatten(2, (2, 4)).transpose(1, 2) for to in (site.to_k, site.to_v)
+    )
+    past = KeyValues.empty(x[:, 0], heads=2, width=4)
+    words = [layer(word, NextToken([past], [SourceKeys(keys, values)])) for word in x.unbind(1)]
+    whole = layer(x, WholeSequences(causal=True, source=source))
+    torch.testing.assert_close(torch.stack(words, dim=1), whole)

@@ -1,5 +1,6 @@
 """A real browser with no network, and a page in it that must neither complain nor call out."""
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from saccade.app.look.document import read_json
 from saccade.app.look.html import page_html
 from tests.browser.documents import Made, long_language
 
@@ -42,7 +44,7 @@ class Opened:
 Open = Callable[..., Opened]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop must not be left to whatever is tested next
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no chromium on the path")
@@ -67,7 +69,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         **settings: Any,
     ) -> Opened:
         path = tmp_path / f"look{len(every)}.html"
-        path.write_text(page_html(document), encoding="utf-8")
+        path.write_text(page_html(read_json(json.dumps(document))), encoding="utf-8")
         view = {"width": width, "height": 900}
         context = browser.new_context(viewport=view, offline=True, **settings)
         context.route(lambda address: not address.startswith("file:"), lambda route: route.abort())

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.app.look.document import VERSION
+
 Array = NDArray[Any]
 DTYPES = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f16": np.float16, "f32": np.float32}
 
@@ -175,7 +177,7 @@ def translation(
         place = {"run": run, "label": ("best", "2nd", "3rd")[number], "text": written}
         score = {"score": -0.31 - 0.24 * number, "log_probability": -4.0, "finished": True}
         sites.sort(key=lambda one: not one["name"].startswith("encoder"))
-        more = {"axes": axes, "sites": sites, "beam": beam_of(target), "rollout": None}
+        more = {"axes": axes, "sites": sites, "beam": beam_of(target)}
         found.append({**place, **score, **more})
     return Made(_document("translation", f"{run} · The agreement on …", found, blobs), kept)
 
@@ -188,7 +190,7 @@ def recurrent() -> Made:
     arrays = {"weights": blobs.add(weights, "f16")}
     look = {
         **{"run": "rnn-attention", "label": "best", "text": "".join(target[:-1])},
-        **{"score": -0.12, "log_probability": -1.3, "finished": True, "rollout": None},
+        **{"score": -0.12, "log_probability": -1.3, "finished": True},
         "axes": {"source": axis(source), "target": axis(target)},
         "sites": [site("decoder.0.cross", "target", "source", arrays=arrays)],
         "beam": None,
@@ -234,7 +236,7 @@ def language(*, layers: int = 4, heads: int = 4, pieces: list[str] | None = None
 def _said(pieces: list[str], text: dict[str, Any], sites: list[dict[str, Any]]) -> dict[str, Any]:
     plain = {"score": None, "log_probability": -31.2, "finished": True, "beam": None}
     what = {"run": "gpt-small", "label": "best", "text": "".join(pieces)}
-    return {**what, **plain, "axes": {"text": text}, "sites": sites, "rollout": None}
+    return {**what, **plain, "axes": {"text": text}, "sites": sites}
 
 
 def long_language(*, length: int = 2000, layers: int = 12, heads: int = 12) -> Made:
@@ -337,5 +339,11 @@ def _zoom(
 
 
 def _document(kind: str, title: str, looks: list[dict[str, Any]], blobs: Blobs) -> dict[str, Any]:
-    start = {"format": "saccade-look/1", "kind": kind, "title": title, "notes": []}
+    start = {
+        "format": "saccade-look",
+        "version": VERSION,
+        "kind": kind,
+        "title": title,
+        "notes": [],
+    }
     return {**start, "looks": looks, "blobs": blobs.packed}

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.browser.captioned import SIDE, captions
 from tests.browser.conftest import Open, Opened, table
 from tests.browser.documents import Array, Made
-from tests.browser.pictured import SIDE, captions
 from tests.browser.test_page import EVIL, hurt
 
 pytestmark = pytest.mark.slow
@@ -107,7 +107,7 @@ def test_arrow_keys_step_and_space_plays(open_page: Open) -> None:
 @pytest.mark.parametrize("first", [0.5, 1 / 16])
 def test_true_cells_shade_each_square_evenly(first: float, open_page: Open) -> None:
     made = captions(hard=True, first=first)
-    made.document["pictures"][0]["boxes"] = []
+    made.document["images"][0]["boxes"] = []
     row = words(made).index("red")
     opened = open_page(made.document, state=f"#step={row}&opacity=1")
     smooth = stage(opened).evaluate(INK)
@@ -188,7 +188,7 @@ def test_the_box_that_holds_the_peak_is_named(first: float, open_page: Open) -> 
     opened = open_page(made.document, state=f"#step={row}")
     cell = int(mean(made)[row].argmax())
     x, y = (cell % SIDE + first) / SIDE, (cell // SIDE + first) / SIDE
-    boxes = made.document["pictures"][0]["boxes"]
+    boxes = made.document["images"][0]["boxes"]
     hit = [
         b["label"]
         for b in boxes
@@ -269,9 +269,9 @@ def test_no_text_of_a_caption_is_ever_run(open_page: Open) -> None:
         tokens = look["axes"]["target"]["tokens"]
         look["axes"]["target"]["tokens"] = (EVIL * 9)[: len(tokens)]
         look["text"] = EVIL[0]
-    for picture in made.document["pictures"]:
-        picture["name"] = picture["boxes"][0]["label"] = EVIL[1]
-        picture["references"] = EVIL
+    for image in made.document["images"]:
+        image["name"] = image["boxes"][0]["label"] = EVIL[1]
+        image["references"] = EVIL
     opened = open_page(made.document)
     opened.page.locator(".told-word").first.hover()
     assert hurt(opened.page) is None

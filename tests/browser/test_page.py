@@ -1,11 +1,14 @@
 """What holds for every view: safe, offline, dark and light, small and large, and comparable."""
 
+import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from saccade.app.look.document import VERSION, read_json
 from saccade.app.look.html import page_html
 from tests.browser.conftest import Open, table
 from tests.browser.documents import compared, language, recurrent, translation
@@ -140,10 +143,19 @@ def test_runs_that_wrote_different_words_have_no_difference_and_say_why(open_pag
     assert "espace" in opened.page.locator(".sentence.target").inner_text()
 
 
-def test_a_document_of_another_format_is_refused_in_words(open_page: Open) -> None:
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ({"version": VERSION + 7}, f"reads version {VERSION} of a look, not {VERSION + 7}"),
+        ({"kind": "dance"}, 'knows no looks of the kind "dance"'),
+    ],
+)
+def test_a_document_that_the_page_cannot_show_is_refused_in_words(
+    open_page: Open, field: dict[str, Any], words: str
+) -> None:
     opened = open_page(recurrent().document)
-    other = {**recurrent().document, "format": "saccade-look/9"}
+    other = replace(read_json(json.dumps(recurrent().document)), **field)
     path = opened.path.with_name("other.html")
     path.write_text(page_html(other))
     opened.page.goto(path.as_uri())
-    assert 'not "saccade-look/9"' in opened.page.locator("main").inner_text()
+    assert words in opened.page.locator("main").inner_text()

@@ -20,7 +20,7 @@ budgets, seeds, epochs = st.integers(27, 90), st.integers(0, 99), st.integers(0,
 
 
 def plan(rows: list[list[int]], *, budget: int, seed: int = 0) -> Batches:
-    return Batches.plan(torch.tensor(rows), budget=budget, seed=seed)
+    return Batches.of_lengths(torch.tensor(rows), budget=budget, seed=seed)
 
 
 @given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
@@ -107,7 +107,7 @@ def test_a_row_that_fits_in_no_batch_is_refused() -> None:
 @pytest.mark.parametrize("rows", [torch.zeros(0, 2, dtype=torch.long), torch.zeros(3, 1).long()])
 def test_nothing_to_learn_from_is_refused(rows: Any) -> None:
     with pytest.raises(DataError, match="every row is empty"):
-        Batches.plan(rows, budget=10, seed=0)
+        Batches.of_lengths(rows, budget=10, seed=0)
 
 
 @given(count=st.integers(1, 9), shards=st.integers(1, 6))

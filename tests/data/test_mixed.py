@@ -1,4 +1,4 @@
-"""Batches of one shape: every row once an epoch, and every batch within its room."""
+"""Batches of one shape: every row once an epoch, and every batch within its shape."""
 
 from math import ceil
 
@@ -21,7 +21,7 @@ Sizes = list[list[int]]
 
 
 def plan(rows: Sizes, *, budget: int, seed: int = 0) -> MixedBatches:
-    return MixedBatches.plan(torch.tensor(rows), budget=budget, seed=seed)
+    return MixedBatches.of_lengths(torch.tensor(rows), budget=budget, seed=seed)
 
 
 @given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
@@ -48,22 +48,22 @@ def test_every_batch_fits_its_rooms_and_its_filling_does_too(
     rows: Sizes, budget: int, seed: int, epoch: int
 ) -> None:
     batches = plan(rows, budget=budget, seed=seed)
-    assert len(batches.rooms) == len(rows[0])
+    assert len(batches.shapes) == len(rows[0])
     for batch in batches.epoch(epoch):
-        for room, column in zip(batches.rooms, batches.lengths[batch].T):
-            assert int(column.max()) <= room.longest <= max(map(max, rows))
-            filling = room.filling(len(batch), int(column.sum()))
-            assert len(batch) + len(filling) == room.sequences
-            assert int(column.sum()) + sum(filling) == room.tokens
+        for shape, column in zip(batches.shapes, batches.lengths[batch].T):
+            assert int(column.max()) <= shape.longest <= max(map(max, rows))
+            filling = shape.filling(len(batch), int(column.sum()))
+            assert len(batch) + len(filling) == shape.sequences
+            assert int(column.sum()) + sum(filling) == shape.tokens
 
 
 @given(rows=lengths, budget=budgets)
 def test_a_room_is_no_larger_than_the_fullest_batch_needs(rows: Sizes, budget: int) -> None:
     batches = plan(rows, budget=budget)
     sums = torch.stack([batches.lengths[batch].sum(dim=0) for batch in batches.epoch(0)])
-    for room, fullest in zip(batches.rooms, sums.amax(dim=0).tolist()):
-        assert fullest <= room.tokens < fullest + 16
-        assert room.tokens % 16 == 0
+    for shape, fullest in zip(batches.shapes, sums.amax(dim=0).tolist()):
+        assert fullest <= shape.tokens < fullest + 16
+        assert shape.tokens % 16 == 0
 
 
 def shapes(batches: MixedBatches, epoch: int) -> list[Sizes]:
@@ -120,7 +120,7 @@ def most(batches: MixedBatches, epoch: int, index: int) -> int:
 @given(rows=lengths, budget=budgets)
 def test_padding_is_the_share_of_what_is_computed_in_vain(rows: Sizes, budget: int) -> None:
     batches = plan(rows, budget=budget)
-    computed = len(batches) * sum(room.tokens for room in batches.rooms)
+    computed = len(batches) * sum(shape.tokens for shape in batches.shapes)
     assert batches.padding == pytest.approx(1 - sum(map(sum, rows)) / computed)
 
 
@@ -129,7 +129,7 @@ def test_little_is_filled_up_where_a_batch_has_many_rows(budget: int, most: floa
     rng = torch.Generator().manual_seed(0)
     source = torch.randint(5, 60, (20_000,), generator=rng)
     target = (source + torch.randint(-4, 5, (20_000,), generator=rng)).clamp(min=1)
-    batches = MixedBatches.plan(torch.stack([source, target], dim=1), budget=budget, seed=0)
+    batches = MixedBatches.of_lengths(torch.stack([source, target], dim=1), budget=budget, seed=0)
     assert batches.padding < most
     assert len(batches) <= ceil(int((source + target).sum()) / budget) * 1.01 + 1
 
@@ -137,7 +137,7 @@ def test_little_is_filled_up_where_a_batch_has_many_rows(budget: int, most: floa
 @pytest.mark.parametrize("rows", [torch.zeros(0, 2, dtype=torch.long), torch.zeros(3, 1).long()])
 def test_nothing_to_learn_from_is_refused(rows: Tensor) -> None:
     with pytest.raises(DataError, match="every row is empty"):
-        MixedBatches.plan(rows, budget=10, seed=0)
+        MixedBatches.of_lengths(rows, budget=10, seed=0)
 
 
 def test_a_row_that_fits_in_no_batch_is_refused() -> None:

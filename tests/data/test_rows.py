@@ -9,26 +9,28 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from saccade.data.ragged import Ragged
-from saccade.data.rows import Room, Rows, few, with_token
-from saccade.data.vocabulary import PAD
+from saccade.data.rows import BatchShape, Rows, few, with_token
+from saccade.data.vocabulary import OURS
+
+PAD = OURS.pad
 
 Lists = list[list[int]]
 lists = st.lists(st.lists(st.integers(4, 99), max_size=7), min_size=1, max_size=8).filter(any)
 
 
 @st.composite
-def rooms(draw: st.DrawFn, rows: Lists) -> Room | None:
+def shapes(draw: st.DrawFn, rows: Lists) -> BatchShape | None:
     """None, or a shape that the rows fit into."""
     if draw(st.booleans()):
         return None
     longest = max(map(len, rows)) + draw(st.integers(0, 5))
     more = draw(st.integers(0, 6))
     rest = draw(st.integers(0, more * longest))
-    return Room(sum(map(len, rows)) + rest, len(rows) + more, longest)
+    return BatchShape(sum(map(len, rows)) + rest, len(rows) + more, longest)
 
 
-def laid(rows: Lists, room: Room | None = None) -> Rows:
-    return Rows.of(*flat(rows), room=room)
+def laid(rows: Lists, shape: BatchShape | None = None) -> Rows:
+    return Rows.of(*flat(rows), shape=shape)
 
 
 def joined(rows: Lists) -> list[int]:
@@ -47,11 +49,11 @@ def padding(rows: Lists) -> Lists:
 @given(st.data())
 def test_padded_is_the_rows_below_each_other_whatever_fills_the_room(data: st.DataObject) -> None:
     rows = data.draw(lists)
-    assert laid(rows, data.draw(rooms(rows))).padded().tolist() == padding(rows)
+    assert laid(rows, data.draw(shapes(rows))).padded().tolist() == padding(rows)
 
 
 def test_filling_that_makes_up_for_the_raggedness_is_no_rectangle() -> None:
-    rows = laid([[4], [5, 6, 7]], Room(6, 4, 16))
+    rows = laid([[4], [5, 6, 7]], BatchShape(6, 4, 16))
     assert not rows.rectangular
     assert rows.padded().tolist() == [[4, PAD, PAD], [5, 6, 7]]
 
@@ -59,7 +61,7 @@ def test_filling_that_makes_up_for_the_raggedness_is_no_rectangle() -> None:
 @given(st.data())
 def test_out_of_the_rectangle_comes_what_went_in_without_the_filling(data: st.DataObject) -> None:
     rows = data.draw(lists)
-    found = laid(rows, data.draw(rooms(rows)))
+    found = laid(rows, data.draw(shapes(rows)))
     rectangle = torch.stack([found.padded().double(), 2.0 * found.padded()], dim=-1)
     words = torch.tensor(joined(rows), dtype=torch.float64)
     assert found.real == len(words)
@@ -69,18 +71,18 @@ def test_out_of_the_rectangle_comes_what_went_in_without_the_filling(data: st.Da
 @given(st.data())
 def test_places_restart_in_each_sequence_and_starts_are_where_they_do(data: st.DataObject) -> None:
     rows = data.draw(lists)
-    room = data.draw(rooms(rows))
-    found = laid(rows, room)
+    shape = data.draw(shapes(rows))
+    found = laid(rows, shape)
     starts = found.starts.tolist()
     assert starts[0] == 0
-    assert starts[-1] == len(found.tokens) == (found.real if room is None else room.tokens)
-    assert len(starts) - 1 == (len(rows) if room is None else room.sequences)
+    assert starts[-1] == len(found.tokens) == (found.real if shape is None else shape.tokens)
+    assert len(starts) - 1 == (len(rows) if shape is None else shape.sequences)
     stretches = list(pairwise(starts))
     assert [end - start for start, end in stretches][: len(rows)] == list(map(len, rows))
     for start, end in stretches:
         assert found.places[start:end].tolist() == list(range(end - start))
         assert end - start <= found.longest
-    assert found.longest == few(max(map(len, rows)) if room is None else room.longest)
+    assert found.longest == few(max(map(len, rows)) if shape is None else shape.longest)
     assert found.tokens[found.real :].eq(PAD).all()
     assert found.shape == (len(found.tokens), len(found.starts), found.longest)
 
@@ -90,7 +92,7 @@ def test_filling_covers_the_room_exactly_and_is_never_too_long(
     tokens: int, more: int, longest: int, data: st.DataObject
 ) -> None:
     rest = data.draw(st.integers(0, more * longest))
-    lengths = Room(tokens + rest, 5 + more, longest).filling(5, tokens)
+    lengths = BatchShape(tokens + rest, 5 + more, longest).filling(5, tokens)
     assert sum(lengths) == rest
     assert len(lengths) == more
     assert all(0 <= length <= longest for length in lengths)
@@ -99,7 +101,7 @@ def test_filling_covers_the_room_exactly_and_is_never_too_long(
 @pytest.mark.parametrize(("sequences", "tokens"), [(2, 11), (3, 5), (2, 5)])
 def test_what_does_not_fit_a_room_is_found_out(sequences: int, tokens: int) -> None:
     with pytest.raises(AssertionError):
-        Room(10, 3, 4).filling(sequences, tokens)
+        BatchShape(10, 3, 4).filling(sequences, tokens)
 
 
 @given(rows=lists, first=st.booleans())
@@ -137,7 +139,7 @@ def test_without_a_room_nothing_is_filled(rows: Lists) -> None:
 
 @given(rows=lists, other=lists)
 def test_batches_of_one_room_have_one_shape(rows: Lists, other: Lists) -> None:
-    room = Room(112, 24, 16)
-    assert laid(rows, room).shape == laid(other, room).shape
-    moved = laid(rows, room).to(torch.device("cpu"))
-    assert moved.padded().equal(laid(rows, room).padded())
+    shape = BatchShape(112, 24, 16)
+    assert laid(rows, shape).shape == laid(other, shape).shape
+    moved = laid(rows, shape).to(torch.device("cpu"))
+    assert moved.padded().equal(laid(rows, shape).padded())

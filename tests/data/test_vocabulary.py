@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from saccade.data.vocabulary import CONTROL, END, PAD, START, UNKNOWN, Level, Vocabulary
+from saccade.data.vocabulary import CONTROL, OURS, Level, SpecialTokens, Vocabulary
 from saccade.errors import ConfigError, RunError
+
+PAD, START, END, UNKNOWN = OURS
 
 TEXTS = [
     "I think therefore I am",
@@ -191,3 +194,85 @@ def test_entries_name_every_token_by_its_number_and_no_two_alike(level: Level) -
     assert entries[: len(CONTROL)] == list(CONTROL)
     assert len(set(entries)) == len(entries) == len(vocabulary)
     assert entries[vocabulary.encode("I")[-1]].removeprefix("Ġ") == "I"
+
+
+def bert_like() -> Tokenizer:
+    """Words in pieces, with the special tokens where BERT has them."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = decoders.WordPiece()
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=names, show_progress=False)
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    return tokenizer
+
+
+def gpt_like() -> Tokenizer:
+    """Bytes in pairs, and one token for start, end and padding, after all others."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.add_special_tokens(["<|endoftext|>"])
+    return tokenizer
+
+
+FOREIGN = {"bert": Vocabulary(bert_like()), "gpt-2": Vocabulary(gpt_like())}
+
+
+def test_the_special_tokens_of_a_foreign_tokenizer_are_found() -> None:
+    assert FOREIGN["bert"].special == SpecialTokens(pad=0, start=2, end=3, unknown=1)
+    gpt = FOREIGN["gpt-2"]
+    last = len(gpt) - 1
+    assert gpt.special == SpecialTokens(pad=last, start=last, end=last, unknown=None)
+    for one in FOREIGN.values():
+        assert (one.pad, one.start, one.end) == one.special[:3]
+    assert all(TRAINED[level].special == OURS for level in LEVELS)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@given(words=st.lists(st.sampled_from(WORDS), min_size=1))
+def test_a_foreign_tokenizer_writes_what_it_has_read(name: str, words: list[str]) -> None:
+    vocabulary = FOREIGN[name]
+    text = " ".join(word for word in words if word.isalpha()) or "think"
+    tokens = vocabulary.encode(text)
+    assert vocabulary.decode(tokens) == text
+    assert vocabulary.decode([vocabulary.start, *tokens, vocabulary.end, vocabulary.pad]) == text
+    assert not {vocabulary.start, vocabulary.end, vocabulary.pad} & set(tokens)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_names_of_foreign_special_tokens_are_shown_and_never_read(name: str) -> None:
+    vocabulary = FOREIGN[name]
+    shown = vocabulary.pieces([vocabulary.start, vocabulary.end])
+    assert shown == (["[CLS]", "[SEP]"] if name == "bert" else ["<|endoftext|>"] * 2)
+    special = {number for number in vocabulary.special[:3] if number is not None}
+    assert not special & set(vocabulary.encode(f"{shown[0]} think {shown[1]}"))
+
+
+def test_a_foreign_unknown_word_is_told() -> None:
+    vocabulary = FOREIGN["bert"]
+    tokens = vocabulary.encode("☃")
+    assert tokens == [vocabulary.special.unknown]
+    assert vocabulary.decode(tokens) == "[UNK]"
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_tokenizer_survives_its_file(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(FOREIGN[name].to_json(), encoding="utf-8")
+    again = Vocabulary.load(path)
+    assert again.special == FOREIGN[name].special
+    assert again.encode(TEXTS[0]) == FOREIGN[name].encode(TEXTS[0])
+
+
+def test_a_tokenizer_without_start_and_end_is_refused(tmp_path: Path) -> None:
+    bare = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    message = "the tokenizer has no tokens for start and end that Saccade knows"
+    with pytest.raises(ConfigError, match=f"^{message}$"):
+        Vocabulary(bare)
+    bare.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(RunError, match=f"tokenizer.json is not a tokenizer: {message}"):
+        Vocabulary.load(tmp_path / "tokenizer.json")

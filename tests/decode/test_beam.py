@@ -5,25 +5,22 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.attention.look.glance import Glance
-from saccade.attention.look.looking import looking
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import END, START
-from saccade.decode.beam import Beam, search
-from saccade.decode.greedy import extend
+from saccade.data.vocabulary import OURS
+from saccade.decode.beam import Beam
 from saccade.decode.protocol import Candidate, Hypothesis
+from saccade.decode.search import search
 from saccade.errors import ConfigError
-from saccade.models import Seq2SeqConfig
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TRANSLATORS, begin, build, features
 
-from .looks import same_look
-from .toy import Toy
+from .toy import Toy, extend
+
+END, START = OURS.end, OURS.start
 
 LIMITS = torch.tensor([7, 3, 5])
 FIRST = torch.full((3,), START)
 ALPHAS = (0.0, 0.7, 1.0)
 MODELS = {**TRANSLATORS, **LANGUAGE}
-LOOKERS = {n: config for n, config in TRANSLATORS.items() if not isinstance(config, Seq2SeqConfig)}
 
 Ranked = list[tuple[tuple[int, ...], float, bool]]
 
@@ -74,7 +71,7 @@ def test_agrees_with_a_beam_search_written_with_dictionaries(size: int, alpha: f
     for seed in range(4):
         toy, limits = Toy.draw(3, seed=seed), torch.tensor([8, 2, 5])
         beam = Beam(size=size, length_penalty=alpha)
-        for i, found in enumerate(search(toy, *toy.start(), limits=limits, beam=beam)):
+        for i, found in enumerate(search(toy, *toy.start(), limits=limits, end=END, method=beam)):
             agree(found, reference(toy, i, int(limits[i]), size, alpha))
 
 
@@ -82,13 +79,13 @@ def test_agrees_with_a_beam_search_written_with_dictionaries(size: int, alpha: f
 def test_a_beam_as_wide_as_the_language_finds_the_best_of_everything(alpha: float) -> None:
     toy, limits = Toy.draw(3, seed=1), torch.tensor([4, 1, 3])
     beam = Beam(size=4**4 + 4**3 + 4**2 + 4 + 1, length_penalty=alpha)
-    for i, found in enumerate(search(toy, *toy.start(), limits=limits, beam=beam)):
+    for i, found in enumerate(search(toy, *toy.start(), limits=limits, end=END, method=beam)):
         agree(found, ranked(toy.everything(i, int(limits[i])), alpha))
 
 
 def test_probabilities_of_everything_sum_to_one() -> None:
     toy = Toy.draw(1, seed=1)
-    (found,) = search(toy, *toy.start(), limits=torch.tensor([3]), beam=Beam(size=100))
+    (found,) = search(toy, *toy.start(), limits=torch.tensor([3]), end=END, method=Beam(size=100))
     total = sum(torch.tensor(one.log_probability, dtype=torch.float64).exp() for one in found)
     assert len(found) == 4**3 + 4**2 + 4 + 1
     assert float(total) == pytest.approx(1, abs=1e-5)
@@ -99,7 +96,7 @@ def test_a_beam_of_one_is_greedy(config: ModelConfig) -> None:
     model = build(config, torch.float32)
     greedy = extend(model, begin(model), FIRST, limits=LIMITS)
     beam = Beam(size=1, length_penalty=0.7)
-    found = search(model, begin(model), FIRST, limits=LIMITS, beam=beam)
+    found = search(model, begin(model), FIRST, limits=LIMITS, end=END, method=beam)
     assert [len(one) for one in found] == [1, 1, 1]
     for (narrow,), one in zip(found, greedy):
         assert (narrow.tokens, narrow.finished) == (one.tokens, one.finished)
@@ -112,7 +109,7 @@ def test_a_beam_of_one_is_greedy_in_a_language_with_ends(seed: int, alpha: float
     toy, limits = Toy.draw(4, seed=seed), torch.tensor([8, 1, 5, 3])
     greedy = extend(toy, *toy.start(), limits=limits)
     beam = Beam(size=1, length_penalty=alpha)
-    found = search(toy, *toy.start(), limits=limits, beam=beam)
+    found = search(toy, *toy.start(), limits=limits, end=END, method=beam)
     assert [one.tokens for (one,) in found] == [one.tokens for one in greedy]
     assert any(one.finished for one in greedy)
 
@@ -121,11 +118,11 @@ def test_a_beam_of_one_is_greedy_in_a_language_with_ends(seed: int, alpha: float
 @pytest.mark.parametrize("config", TRANSLATORS.values(), ids=TRANSLATORS)
 def test_a_batch_says_what_its_rows_say_alone(config: ModelConfig) -> None:
     model, beam = build(config, torch.float32), Beam(size=3)
-    together = search(model, begin(model), FIRST, limits=LIMITS, beam=beam)
+    together = search(model, begin(model), FIRST, limits=LIMITS, end=END, method=beam)
     for i, found in enumerate(together):
         row = slice(i, i + 1)
         state = begin(model, SOURCE[row, : LENGTHS[i]], LENGTHS[row])
-        (alone,) = search(model, state, FIRST[row], limits=LIMITS[row], beam=beam)
+        (alone,) = search(model, state, FIRST[row], limits=LIMITS[row], end=END, method=beam)
         assert [one.tokens for one in alone] == [one.tokens for one in found]
         scores = [one.score for one in found]
         assert [one.score for one in alone] == pytest.approx(scores, abs=1e-4)
@@ -134,7 +131,9 @@ def test_a_batch_says_what_its_rows_say_alone(config: ModelConfig) -> None:
 def test_log_probability_is_that_of_the_words_and_the_score_that_of_the_paper() -> None:
     model = build(TRANSLATORS["transformer post sinusoids"])
     beam = Beam(size=4, length_penalty=0.7)
-    for i, found in enumerate(search(model, begin(model), FIRST, limits=LIMITS, beam=beam)):
+    for i, found in enumerate(
+        search(model, begin(model), FIRST, limits=LIMITS, end=END, method=beam)
+    ):
         for one in found:
             words = [START, *one.tokens, END][: len(one.tokens) + 1 + one.finished]
             row = slice(i, i + 1)
@@ -145,28 +144,6 @@ def test_log_probability_is_that_of_the_words_and_the_score_that_of_the_paper() 
             assert one.score == pytest.approx(total / ((4 + len(words)) / 6) ** 0.7, abs=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("config", LOOKERS.values(), ids=LOOKERS)
-def test_attention_of_every_hypothesis_is_that_of_a_forced_pass(config: ModelConfig) -> None:
-    model = build(config)
-    state = begin(model)
-    with looking(model) as trace:
-        many = search(model, state, FIRST, limits=LIMITS, beam=Beam(size=3), trace=trace)
-    for row, one in ((row, one) for row, found in enumerate(many) for one in found):
-        words = torch.tensor([[START, *one.tokens]])[:, : len(one.tokens) + one.finished]
-        expected = forced(model, words, row)
-        assert set(one.attention) == set(expected)
-        for name, glance in expected.items():
-            same_look(one.attention[name], glance)
-
-
-def forced(model: Any, words: torch.Tensor, row: int) -> dict[str, Glance]:
-    """Where the model looks when it is made to say these words."""
-    with looking(model) as trace:
-        features(model, words, SOURCE[row : row + 1], LENGTHS[row : row + 1])
-    return {name: trace[name] for name in trace if not name.startswith("encoder")}
-
-
 def test_every_step_tells_the_candidates_with_their_parents() -> None:
     toy, steps = Toy.draw(3, seed=1), list[dict[int, list[Candidate]]]()
 
@@ -175,7 +152,12 @@ def test_every_step_tells_the_candidates_with_their_parents() -> None:
         return []
 
     many = search(
-        toy, *toy.start(), limits=torch.tensor([4, 4, 4]), beam=Beam(size=3), on_step=tell
+        toy,
+        *toy.start(),
+        limits=torch.tensor([4, 4, 4]),
+        end=END,
+        method=Beam(size=3),
+        on_step=tell,
     )
     for row, found in enumerate(many):
         texts: list[list[list[int]]] = [[[]]]
@@ -194,14 +176,15 @@ def test_every_step_tells_the_candidates_with_their_parents() -> None:
 def test_a_sentence_that_nobody_waits_for_leaves_the_batch_and_the_others_stay() -> None:
     toy, limits = Toy.draw(3, seed=0), torch.tensor([6, 6, 6])
     toy.scores[..., END] = -50.0
-    whole = search(toy, *toy.start(), limits=limits, beam=Beam(size=4))
+    whole = search(toy, *toy.start(), limits=limits, end=END, method=Beam(size=4))
     toy.rows_seen.clear()
     steps = iter(range(6))
     many = search(
         toy,
         *toy.start(),
         limits=limits,
-        beam=Beam(size=4),
+        end=END,
+        method=Beam(size=4),
         on_step=lambda _: [1] if next(steps) == 2 else [],
     )
     assert toy.rows_seen == [12, 12, 12, 8, 8, 8]
@@ -211,7 +194,9 @@ def test_a_sentence_that_nobody_waits_for_leaves_the_batch_and_the_others_stay()
 def test_hypotheses_are_sorted_best_first_and_finished_ones_before_the_rest() -> None:
     for seed in range(5):
         toy = Toy.draw(3, seed=seed)
-        for found in search(toy, *toy.start(), limits=torch.tensor([6, 3, 2]), beam=Beam(size=6)):
+        for found in search(
+            toy, *toy.start(), limits=torch.tensor([6, 3, 2]), end=END, method=Beam(size=6)
+        ):
             keys = [(not one.finished, -one.score) for one in found]
             assert keys == sorted(keys)
             assert len({tuple(one.tokens) for one in found if one.finished}) == sum(
@@ -222,7 +207,7 @@ def test_hypotheses_are_sorted_best_first_and_finished_ones_before_the_rest() ->
 def test_limits_are_each_sentences_own_and_finished_sentences_leave_the_batch() -> None:
     toy, limits = Toy.draw(3, seed=0), torch.tensor([1, 3, 6])
     toy.scores[..., END] = -50.0  # nothing ends by itself
-    many = search(toy, *toy.start(), limits=limits, beam=Beam(size=4))
+    many = search(toy, *toy.start(), limits=limits, end=END, method=Beam(size=4))
     assert [{len(one.tokens) for one in found} for found in many] == [{1}, {3}, {6}]
     assert not any(one.finished for found in many for one in found)
     assert toy.rows_seen == [12, 8, 8, 4, 4, 4]
@@ -232,7 +217,9 @@ def test_a_sentence_that_ended_early_leaves_the_batch() -> None:
     toy = Toy.draw(2, seed=0)
     toy.scores[0, :, :, :, END] = 50.0
     toy.scores[1, ..., END] = -50.0
-    first, second = search(toy, *toy.start(), limits=torch.tensor([6, 6]), beam=Beam(size=1))
+    first, second = search(
+        toy, *toy.start(), limits=torch.tensor([6, 6]), end=END, method=Beam(size=1)
+    )
     assert (first[0].tokens, first[0].finished) == ([], True)
     assert (len(second[0].tokens), second[0].finished) == (6, False)
     assert toy.rows_seen == [2, 1, 1, 1, 1, 1]
@@ -242,10 +229,12 @@ def test_a_sentence_that_is_over_stays_as_it_is_while_it_waits_to_leave() -> Non
     limits = torch.tensor([2, 8, 8, 8, 8, 8, 8, 8, 1])  # one or two of nine are too few to leave
     for seed in range(4):
         toy, beam = Toy.draw(9, seed=seed), Beam(size=3)
-        together = search(toy, *toy.start(), limits=limits, beam=beam)
+        together = search(toy, *toy.start(), limits=limits, end=END, method=beam)
         for i, found in enumerate(together):
             alone = Toy(toy.scores[i : i + 1])
-            (expected,) = search(alone, *alone.start(), limits=limits[i : i + 1], beam=beam)
+            (expected,) = search(
+                alone, *alone.start(), limits=limits[i : i + 1], end=END, method=beam
+            )
             assert found == expected
     assert toy.rows_seen[1] == 27
 

@@ -1,4 +1,4 @@
-"""Steps at fixed places, in Triton's interpreter: the words of the plain search, and its notes.
+"""Steps at fixed places, in Triton's interpreter: the words of the plain search, and its state.
 
 Triton decides between interpreter and compiler when a kernel is defined, and cannot read kernels
 that the shape checker has wrapped: so another process, without the checker, runs them.
@@ -8,25 +8,33 @@ import importlib.util
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from saccade.blocks.inference.slots import Room, Slots
+from saccade.blocks.inference.slots import DecoderShape, Slots
 from saccade.blocks.recurrent.gates import GATES
-from saccade.data.vocabulary import END, START
-from saccade.decode.beam import Beam, search
-from saccade.decode.beam_state import Book
-from saccade.decode.captured import Captured, Step, room_for
-from saccade.decode.greedy import Lines, extend
-from saccade.decode.top import best_of, top
+from saccade.data.vocabulary import OURS
+from saccade.decode.beam import Beam
+from saccade.decode.beam_state import BeamState
+from saccade.decode.captured import CapturedDecoder, room_for
+from saccade.decode.greedy import Greedy
+from saccade.decode.protocol import Candidate, Hypothesis
+from saccade.decode.sample import Sampler, uniforms
+from saccade.decode.search import search
+from saccade.decode.top import top
 from saccade.models.inference.lean import lean
-from tests.models import captioners
+from tests.models import captioners, gallery
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TARGET, TRANSLATORS, build
+
+END, START = OURS.end, OURS.start
 
 ROOT = Path(__file__).parents[2]
 LIMITS = torch.tensor([7, 3, 5])
@@ -38,6 +46,7 @@ RECURRENT = (
     "rnn-attention lstm readout depth=2",
     "rnn-attention-luong",
 )
+ATTENDING = ("show-attend-tell reads first", "show-attend-tell hard")
 CHECKS: dict[str, Callable[[], None]] = {}
 
 
@@ -61,69 +70,100 @@ def decoders() -> list[tuple[Any, Callable[[], Any]]]:
     for name in RECURRENT:
         model = lean(build(TRANSLATORS[name], torch.float32), "float32")
         found.append((model, lambda m=model: m.start(SOURCE, LENGTHS)))
+    for name in ATTENDING:
+        model = lean(gallery.build(gallery.CAPTIONERS[name], torch.float32), "float32")
+        found.append((model, lambda m=model: m.start(captioners.PICTURES)))
     return found
 
 
-def with_kernels(model: Any) -> Captured:
-    """Uses every kernel, but records no graph: there is no GPU here."""
-    captured = Captured(model, graphs=False)
-    captured.make = lambda *args: _using_kernels(Step(*args))
-    return captured
+def candidates_of(run: Callable[..., Any], method: Any, given_up: int) -> tuple[Any, Any]:
+    """What is found, and what every step tells, when one row is given up after two steps."""
+    told: list[dict[int, list[Candidate]]] = []
+
+    def tell(step: dict[int, list[Candidate]]) -> list[int]:
+        told.append(step)
+        return [given_up] if len(told) == 2 else []
+
+    return run(FIRST, limits=LIMITS, end=END, method=method, on_step=tell), told
 
 
-def _using_kernels(step: Step) -> Step:
-    step.kernels = True
-    return step
+def agree(ours: list[list[Hypothesis]], theirs: list[list[Hypothesis]]) -> None:
+    for these, those in zip(ours, theirs, strict=True):
+        assert [one.tokens for one in these] == [one.tokens for one in those]
+        assert [one.finished for one in these] == [one.finished for one in those]
+        for one, other in zip(these, those):
+            assert abs(one.score - other.score) < 1e-4
+            assert abs(one.log_probability - other.log_probability) < 1e-4
+
+
+METHODS = (Greedy(), Beam(size=2), Beam(size=3), Beam(size=3))  # the same places are used again
 
 
 @check
 def searches_as_the_plain_search_does() -> None:
     for model, begin in decoders():
-        captured = with_kernels(model)
-        for size in (2, 3, 3):  # the same places are used again
-            beam = Beam(size=size)
-            found = captured.search(begin(), FIRST, LIMITS, beam, size)
-            expected = search(model, begin(), FIRST, limits=LIMITS, beam=beam)
-            for ours, theirs in zip(found, expected, strict=True):
-                assert [one.tokens for one in ours] == [one.tokens for one in theirs]
-                for one, other in zip(ours, theirs):
-                    assert abs(one.score - other.score) < 1e-4
-                    assert one.finished == other.finished
-        assert len(captured.kept) == 2
+        captured = CapturedDecoder(model, graphs=False)  # every kernel, but there is no GPU here
+        for method in METHODS:
+            how: dict[str, Any] = {"limits": LIMITS, "end": END, "method": method}
+            found = captured.search(begin(), FIRST, **how)
+            agree(found, search(model, begin(), FIRST, **how))
+        assert len(captured.kept) == 3
 
 
 @check
-def extends_as_the_plain_way_does() -> None:
-    for model, begin in decoders():
-        found = with_kernels(model).greedy(begin(), FIRST, LIMITS)
-        expected = extend(model, begin(), FIRST, limits=LIMITS)
-        assert [one.tokens for one in found] == [one.tokens for one in expected]
-        for one, other in zip(found, expected):
-            assert abs(one.log_probability - other.log_probability) < 1e-4
-            assert one.finished == other.finished
+def draws_as_the_plain_way_does() -> None:
+    table = uniforms(1, range(3), 7)
+    for sampler in (Sampler(), Sampler(temperature=0.7, top_k=9, top_p=0.8)):
+        for model, begin in decoders()[::3]:
+            captured = CapturedDecoder(model, graphs=False)
+            how: dict[str, Any] = {"limits": LIMITS, "end": END, "method": Greedy(sampler=sampler)}
+            found = captured.search(begin(), FIRST, uniforms=table, **how)
+            agree(found, search(model, begin(), FIRST, uniforms=table, **how))
 
 
 @check
-def one_kernel_books_what_many_operations_do() -> None:
-    from saccade.decode.kernels.top import advance as bookkeeping
+def tells_every_step_as_the_plain_search_does() -> None:
+    for model, begin in decoders()[::3]:
+        captured = CapturedDecoder(model, graphs=False)
+        for method, given_up in product(METHODS[:3], (0, 1)):
+            found, told = candidates_of(partial(captured.search, begin()), method, given_up)
+            expected, steps = candidates_of(partial(search, model, begin()), method, given_up)
+            agree(found, expected)
+            assert len(told) == len(steps)
+            for ours, theirs in zip(told, steps):
+                assert ours.keys() == theirs.keys()
+                for row, some in theirs.items():
+                    here = [one._replace(log_probability=0.0) for one in ours[row]]
+                    assert here == [one._replace(log_probability=0.0) for one in some]
+                    for one, other in zip(ours[row], some):
+                        assert abs(one.log_probability - other.log_probability) < 1e-4
 
-    for beams, vocabulary, seed in ((2, 4, 0), (3, 9, 1), (5, 40, 2), (8, 20, 3)):
-        rng = torch.Generator().manual_seed(seed)
-        limits = torch.tensor([12, 1, 6, 9, 0])
-        books = [Book.fresh(limits, beams, 16) for _ in range(2)]
+
+@check
+def one_kernel_expands_as_many_operations_do() -> None:
+    from saccade.decode.kernels.advance import advance_beams
+
+    for beams, vocabulary, end in ((2, 4, 0), (3, 9, 1), (5, 40, 2), (8, 20, 16)):
+        rng = torch.Generator().manual_seed(beams)
+        states = [
+            Beam(size=beams, length_penalty=0.8).state(5, 16, end, torch.device("cpu"))
+            for _ in range(2)
+        ]
         slots = [empty_slots(5, beams) for _ in range(2)]
+        for state in states:
+            state.begin(torch.tensor([12, 1, 6, 9, 0]))
         for _ in range(12):
             logits = 2 * torch.randn(5 * beams, vocabulary, generator=rng)
-            logits[:, END] += 1.0
-            words = top(logits, 2 * beams)
-            best = best_of(words, books[1].log_p, 2 * beams)
-            bookkeeping.advance(books[0], slots[0], words, 0.8)
-            grown = books[1].advance(best, 0.8)
-            slots[1].go_on(grown.next_words, grown.next_parents)
-            same_notes(books[0], books[1], slots[0], slots[1])
+            logits[:, end] += 1.0
+            going = ~states[1].over
+            advance_beams(states[0], slots[0], top(logits, 2 * beams))
+            slots[1].go_on(*states[1].advance(logits))
+            same_state(*states, *slots, going)
 
 
-def same_notes(one: Book, other: Book, places: Slots, expected: Slots) -> None:
+def same_state(
+    one: BeamState, other: BeamState, places: Slots, expected: Slots, told: torch.Tensor
+) -> None:
     """Equal wherever it matters: what is empty or over may hold anything."""
     going, time = ~other.over, int(other.time)
     assert torch.equal(one.over, other.over)
@@ -133,37 +173,42 @@ def same_notes(one: Book, other: Book, places: Slots, expected: Slots) -> None:
     torch.testing.assert_close(one.done_log_p[there], other.done_log_p[there])
     for name in ("ended", "sizes", "slots"):
         assert torch.equal(getattr(one, name)[there], getattr(other, name)[there]), name
+    ending = (other.ending_log_p > -torch.inf) & told[:, None]
+    torch.testing.assert_close(one.ending_log_p[told], other.ending_log_p[told])
+    assert torch.equal(one.ending_parents[ending], other.ending_parents[ending])
     live = other.log_p > -torch.inf
     torch.testing.assert_close(one.log_p[going], other.log_p[going])
     live &= going[:, None]
     for name in ("words", "parents"):
-        ours, theirs = (getattr(book, name)[:, time - 1] for book in (one, other))
+        ours, theirs = (getattr(state, name)[:, time - 1] for state in (one, other))
         assert torch.equal(ours[live], theirs[live]), name
     beams = live.shape[1]
     assert torch.equal(places.tokens.view(-1, beams)[live], expected.tokens.view(-1, beams)[live])
-    origins, known = (x.origins.view(-1, beams)[live] for x in (places, expected))
-    assert torch.equal(origins, known)
+    origins, theirs = (x.origins.view(-1, beams)[live] for x in (places, expected))
+    assert torch.equal(origins, theirs)
     assert torch.equal(places.writers[..., :time][live], expected.writers[..., :time][live])
     assert torch.equal(places.clock, expected.clock)
 
 
 def empty_slots(sentences: int, beams: int) -> Slots:
-    room = Room(sentences=sentences, beams=beams, steps=16)
+    room = DecoderShape(sentences=sentences, beams=beams, steps=16)
     return Slots(room, depth=1, heads=1, width=16, like=torch.empty(0))
 
 
 @check
-def one_kernel_notes_what_many_operations_do() -> None:
-    from saccade.decode.kernels.top import advance as bookkeeping
+def one_kernel_appends_as_many_operations_do() -> None:
+    from saccade.decode.kernels.advance import advance_rows
 
     rng = torch.Generator().manual_seed(0)
-    both = [Lines.fresh(torch.tensor([9, 1, 5, 0, 7]), 16) for _ in range(2)]
+    both = [Greedy().state(5, 16, 3, torch.device("cpu")) for _ in range(2)]
+    for state in both:
+        state.begin(torch.tensor([9, 1, 5, 0, 7]))
     slots = empty_slots(5, 1)
     for _ in range(9):
         words = torch.randint(5, (5,), generator=rng)
         log_p = -torch.rand(5, generator=rng)
-        bookkeeping.advance_lines(both[0], slots, words, log_p)
-        both[1].advance(words, log_p)
+        advance_rows(both[0], slots, words, log_p)
+        both[1].append(words, log_p)
         for name in ("time", "over", "ended", "sizes", "log_p", "words"):
             assert torch.equal(getattr(both[0], name), getattr(both[1], name)), name
         assert torch.equal(slots.tokens, words)
@@ -171,7 +216,7 @@ def one_kernel_notes_what_many_operations_do() -> None:
 
 @check
 def beams_that_share_a_memory_read_what_the_formula_says() -> None:
-    from saccade.attention.kernels.decode.additive_beams import read
+    from saccade.attention.kernels.train.additive_step import look
 
     rng = torch.Generator().manual_seed(0)
     for sentences, beams, places, hidden, width in ((3, 1, 5, 7, 9), (2, 3, 31, 300, 140)):
@@ -186,8 +231,9 @@ def beams_that_share_a_memory_read_what_the_formula_says() -> None:
         for some in (hide, None):
             a = (e if some is None else e + some).softmax(dim=-1)
             c = (a @ v.double()).flatten(0, 1)
-            assert (read(q, k, v, some, w, None) - c).abs().max() < 1e-5
-            assert (read(q, k, v, some, w, onto) - (c + onto).tanh()).abs().max() < 1e-5
+            assert (look(q, k, v, some, w, None)[0] - a).abs().max() < 1e-5
+            assert (look(q, k, v, some, w, None)[1] - c).abs().max() < 1e-5
+            assert (look(q, k, v, some, w, onto)[1] - (c + onto).tanh()).abs().max() < 1e-5
 
 
 @check
@@ -214,7 +260,7 @@ def a_cell_steps_in_one_kernel_as_its_gates_do() -> None:
 
 @check
 def one_reading_finds_the_best_words() -> None:
-    from saccade.decode.kernels.top import top as kernels
+    from saccade.decode.kernels import top as kernels
 
     kernels.CHUNK, kernels.AT_ONCE = 16, 4
     for seed in range(3):
@@ -230,16 +276,16 @@ def one_reading_finds_the_best_words() -> None:
 
 @check
 def residual_and_norm_and_embedding_are_one_kernel_each() -> None:
-    from saccade.blocks.inference import lean_kernels
+    from saccade.blocks.inference import kernels
 
     torch.manual_seed(0)
     x, y, weight, bias = torch.randn(5, 48), torch.randn(5, 48), torch.randn(48), torch.randn(48)
     expected = torch.nn.functional.layer_norm(x + y, (48,), weight, bias, 1e-5)
-    total, normed = lean_kernels.add_norm(x, y.clone(), weight, bias, 1e-5)
+    total, normed = kernels.add_norm(x, y.clone(), weight, bias, 1e-5)
     torch.testing.assert_close(total, x + y)
     torch.testing.assert_close(normed, expected)
     clock = torch.tensor([1, 2], dtype=torch.int32)
-    made = lean_kernels.embed(torch.tensor([1, 3]), x, 2.0, y, clock, torch.float32)
+    made = kernels.embed(torch.tensor([1, 3]), x, 2.0, y, clock, torch.float32)
     torch.testing.assert_close(made, 2 * x[[1, 3]] + y[3])
 
 
@@ -266,13 +312,14 @@ def test_holds_in_the_interpreter(name: str, failures: dict[str, str]) -> None:
 )
 def test_room_is_rounded_up_by_at_most_a_quarter(sentences: int, rounded: int) -> None:
     room = room_for(torch.full((sentences,), 33), 5, {"source": 20})
-    assert room == Room(sentences=rounded, beams=5, steps=64, source=32)
+    assert room == DecoderShape(sentences=rounded, beams=5, steps=64, source=32)
 
 
-def test_places_that_a_batch_leaves_empty_are_over_from_the_beginning() -> None:
-    book = Book.fresh(torch.zeros(4, dtype=torch.long), 2, 8)
-    book.begin(torch.tensor([3, 5]))
-    assert book.over.tolist() == [False, False, True, True]
+@pytest.mark.parametrize("method", [Greedy(), Beam(size=2)])
+def test_places_that_a_batch_leaves_empty_are_over_from_the_beginning(method: Any) -> None:
+    state = method.state(4, 8, END, torch.device("cpu"))
+    state.begin(torch.tensor([3, 5]))
+    assert state.over.tolist() == [False, False, True, True]
 
 
 def main(path: str) -> None:
@@ -284,8 +331,8 @@ def main(path: str) -> None:
         try:
             law()
             found[name] = ""
-        except AssertionError as error:
-            found[name] = repr(error) or "failed"
+        except Exception:
+            found[name] = traceback.format_exc()
     torch.save(found, path)
 
 

@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.attention.look.glance import Keep
-from saccade.attention.look.looking import looking
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import END, START
-from saccade.decode.greedy import best, extend
+from saccade.data.vocabulary import OURS
+from saccade.decode.greedy import most_probable
 from saccade.decode.protocol import Candidate
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TRANSLATORS, begin, build, features
 
-from .looks import same_look
-from .toy import Toy
+from .toy import Toy, extend
+
+END, START = OURS.end, OURS.start
 
 LIMITS = torch.tensor([7, 3, 5])
 FIRST = torch.full((3,), START)
@@ -99,43 +98,13 @@ def test_a_batch_says_what_its_rows_say_alone() -> None:
         assert extend(alone, *alone.start(), limits=limits[i : i + 1]) == [one]
 
 
-def test_the_best_word_is_the_one_with_the_highest_score() -> None:
-    assert best(torch.tensor([[0.0, 3.0, 1.0], [5.0, 2.0, 4.0]])).tolist() == [1, 0]
-
-
-def test_attention_of_every_word_is_that_of_a_forced_pass_over_the_words() -> None:
-    model = build(MODELS["transformer post sinusoids"])
-    state = begin(model)
-    with looking(model) as trace:
-        found = extend(model, state, FIRST, limits=LIMITS, trace=trace)
-    for row, one in enumerate(found):
-        words = torch.tensor([[START, *one.tokens]])[:, : len(one.tokens) + one.finished]
-        with looking(model) as trace:
-            features(model, words, SOURCE[row : row + 1], LENGTHS[row : row + 1])
-        seen = {name: trace[name] for name in trace if name.startswith("decoder")}
-        assert set(one.attention) == set(seen)
-        for name, glance in seen.items():
-            same_look(one.attention[name], glance)
-
-
-def test_long_looks_keep_their_statistics_and_give_up_their_weights() -> None:
-    model = build(MODELS["transformer post sinusoids"])
-    state = begin(model)
-    with looking(model, keep=Keep(dense=2, map_side=0)) as trace:
-        found = extend(
-            model, state, FIRST, limits=torch.tensor([4, 4, 4])[: len(FIRST)], trace=trace
-        )
-    longest = max(found, key=lambda one: len(one.tokens))
-    assert len(longest.tokens) > 2
-    glance = longest.attention["decoder.0.self"]
-    assert glance.weights is None
-    assert glance.top_weights is not None
-    assert glance.received is not None
-    steps = len(longest.tokens) + longest.finished
-    assert glance.entropy.shape[2] == steps
-    torch.testing.assert_close(
-        glance.received.sum(dim=-1), torch.full_like(glance.received[..., 0], steps)
-    )
+@pytest.mark.parametrize("vocabulary", [3, 512])
+def test_the_most_probable_word_is_the_one_with_the_highest_score(vocabulary: int) -> None:
+    logits = torch.randn(5, vocabulary, generator=torch.Generator().manual_seed(0))
+    words, log_p = most_probable(logits)
+    expected = logits.log_softmax(dim=-1).max(dim=-1)
+    assert torch.equal(words, expected.indices)
+    torch.testing.assert_close(log_p, expected.values)
 
 
 def test_a_row_that_nobody_waits_for_leaves_the_batch_and_the_others_stay() -> None:
@@ -153,10 +122,3 @@ def test_a_row_that_nobody_waits_for_leaves_the_batch_and_the_others_stay() -> N
     assert found[0].tokens == whole[0].tokens[:2]
     assert [step[1][0].token for step in heard] == whole[1].tokens
     assert [sorted(step) for step in heard] == [[0, 1], [0, 1], [1], [1], [1]]
-
-
-def test_without_a_trace_there_is_no_attention() -> None:
-    toy = Toy.draw(2)
-    assert all(
-        one.attention == {} for one in extend(toy, *toy.start(), limits=torch.tensor([3, 3]))
-    )

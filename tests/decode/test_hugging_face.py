@@ -3,10 +3,13 @@
 import pytest
 import torch
 
-from saccade.data.vocabulary import END, PAD
-from saccade.decode.beam import Beam, search
-from saccade.decode.greedy import extend
+from saccade.data.vocabulary import OURS
+from saccade.decode.beam import Beam
+from saccade.decode.greedy import Greedy
+from saccade.decode.search import search
 from tests.models.text.test_gpt import hugging_face, twin
+
+END, PAD = OURS.end, OURS.pad
 
 FIRST = torch.arange(4, 16)
 LIMITS = torch.full((12,), 14)
@@ -20,10 +23,10 @@ def words(row: list[int]) -> list[int]:
 def test_greedy_says_what_hugging_face_says() -> None:
     theirs = hugging_face()
     model = twin(theirs)
-    found = extend(model, model.start(12), FIRST, limits=LIMITS)
+    found = search(model, model.start(12), FIRST, limits=LIMITS, end=END, method=Greedy())
     mask = torch.ones(12, 1, dtype=torch.long)
     said = theirs.generate(FIRST[:, None], attention_mask=mask, **COMMON)
-    assert [one.tokens for one in found] == [words(row) for row in said.tolist()]
+    assert [one.tokens for (one,) in found] == [words(row) for row in said.tolist()]
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -33,7 +36,7 @@ def test_a_beam_without_length_penalty_says_what_hugging_face_says(size: int) ->
         theirs.transformer.wte.weight[END] *= 2.5
     model = twin(theirs)
     beam = Beam(size=size, length_penalty=0.0)
-    found = search(model, model.start(12), FIRST, limits=LIMITS, beam=beam)
+    found = search(model, model.start(12), FIRST, limits=LIMITS, end=END, method=beam)
     mask = torch.ones(12, 1, dtype=torch.long)
     said = theirs.generate(
         FIRST[:, None], attention_mask=mask, num_beams=size, length_penalty=0.0, **COMMON

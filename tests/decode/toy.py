@@ -2,13 +2,24 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.data.vocabulary import END, START
+from saccade.data.vocabulary import OURS
+from saccade.decode.greedy import Greedy
+from saccade.decode.protocol import Hypothesis
+from saccade.decode.search import search
+
+END, START = OURS.end, OURS.start
 
 WORDS = 5  # PAD, START, END, UNKNOWN and one more: any of them may be said
+
+
+def extend(model: Any, state: Any, first: Tensor, **options: Any) -> list[Hypothesis]:
+    """Greedy decoding: one hypothesis for each row."""
+    return [one for (one,) in search(model, state, first, end=END, method=Greedy(), **options)]
 
 
 @dataclass

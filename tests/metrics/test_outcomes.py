@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from saccade.errors import ConfigError
 from saccade.metrics.outcomes import (
-    Outcome,
+    GroupOutcome,
     divergence,
     error_rate,
     group_said,
@@ -47,7 +47,7 @@ def test_outcomes_counted_by_hand() -> None:
     truth = ["man", "man", "man", "woman", "woman", "woman", "woman"]
     said = ["man", "woman", None, "woman", "woman", "man", "woman"]
     found = outcomes(truth, said)
-    assert found == {"man": Outcome(1, 1, 1), "woman": Outcome(3, 1, 0)}
+    assert found == {"man": GroupOutcome(1, 1, 1), "woman": GroupOutcome(3, 1, 0)}
     assert error_rate(found) == pytest.approx(2 / 7)
     assert found["woman"].shares == (0.75, 0.25, 0.0)
     assert ratio(said, MEN_AND_WOMEN) == pytest.approx(4 / 2)
@@ -92,10 +92,10 @@ def test_divergence_is_the_entropy_that_not_knowing_the_group_adds(
 
 
 def test_groups_that_fare_alike_do_not_diverge_however_many_they_are() -> None:
-    alike = {"man": Outcome(8, 1, 1), "woman": Outcome(80, 10, 10)}
+    alike = {"man": GroupOutcome(8, 1, 1), "woman": GroupOutcome(80, 10, 10)}
     assert outcome_divergence(alike) == pytest.approx(0, abs=1e-12)
-    assert outcome_divergence({"man": Outcome(8, 1, 1)}) == 0
-    apart = {"man": Outcome(10, 0, 0), "woman": Outcome(0, 10, 0)}
+    assert outcome_divergence({"man": GroupOutcome(8, 1, 1)}) == 0
+    apart = {"man": GroupOutcome(10, 0, 0), "woman": GroupOutcome(0, 10, 0)}
     assert outcome_divergence(apart) == pytest.approx(1)
 
 

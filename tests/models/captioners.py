@@ -55,5 +55,5 @@ def one_by_one(
     words, known = model.words, list[Tensor]()
     for number, part in zip(of, parts):
         memory = model.see(pictures[number : number + 1])
-        known.append(words.decode(part[None], words.remember(memory))[0])
+        known.append(words.decode(part[None], memory)[0])
     return torch.cat(known)

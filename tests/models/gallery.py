@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.rows import Rows
-from saccade.models.caption.captioner import CaptionerConfig, Told
+from saccade.models.caption.captioner import CaptionerConfig, CaptionHidden
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 
@@ -59,7 +59,7 @@ def told(
     captions: list[list[int]] = CAPTIONS,
     of: Tensor = OF,
     pictures: Tensor = PICTURES,
-) -> Told:
+) -> CaptionHidden:
     return model(pictures, rows(captions), of)
 
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
 from saccade.config import ModelConfig, from_dict, to_dict
-from saccade.data.vocabulary import PAD
+from saccade.data.vocabulary import OURS
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, PRESETS, TransformerConfig, family, preset
 
@@ -25,6 +25,8 @@ from .zoo import (
     build,
     features,
 )
+
+PAD = OURS.pad
 
 MODELS = {**TRANSLATORS, **LANGUAGE}
 EXACT = {"atol": 1e-12, "rtol": 0}

@@ -12,7 +12,7 @@ from saccade.data.images.lattice import Lattice
 from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.pointing import widened
-from saccade.tasks.captioning.captioner import Described, Describer
+from saccade.tasks.captioning.captioner import ImageCaptioner, WrittenCaption
 from saccade.tasks.captioning.data import Captioned, CaptioningSettings
 from saccade.tasks.captioning.pointing import meaning
 
@@ -20,7 +20,7 @@ CELLS = 8
 Saying = Callable[[int], str]
 
 
-class Pointer(Describer):
+class Pointer(ImageCaptioner):
     """Picture by picture it says `saying(number)`, looking `at` things or `away` from them."""
 
     def __init__(
@@ -36,25 +36,25 @@ class Pointer(Describer):
         self.told, self.settings, self.saying, self.well = told, settings, saying, well
         self.device = torch.device("cpu")
         self.watched = 0
-        every = told.pictures[torch.arange(len(told))]
+        every = told.images[torch.arange(len(told))]
         self._number = {picture.numpy().tobytes(): i for i, picture in enumerate(every)}
 
     @property
     def looks(self) -> bool:
         return True
 
-    def describe(
+    def caption(
         self, pictures: UInt8[Tensor, "B 3 H W"], how: Decoding, *, look: bool = False, **_: Any
-    ) -> Iterator[tuple[int, Described]]:
+    ) -> Iterator[tuple[int, WrittenCaption]]:
         self.watched += look
         for row in reversed(range(len(pictures))):  # in no order, as batches come
             number = self._number[pictures[row].numpy().tobytes()]
-            yield row, Described(self.saying(number), 0.0, 0.0, True, {}, [number], self.grid)
+            yield row, WrittenCaption(self.saying(number), 0.0, 0.0, True, {}, [number], self.grid)
 
-    def words_looked_at(self, one: Described) -> Float[Tensor, "words h w"]:
+    def words_looked_at(self, one: WrittenCaption) -> Float[Tensor, "words h w"]:
         return self._maps(one.tokens[0], one.text)
 
-    def reread(
+    def read_captions(
         self, pictures: UInt8[Tensor, "B 3 H W"], captions: list[str]
     ) -> Iterator[tuple[int, Float[Tensor, "words h w"], Lattice]]:
         for row, caption in enumerate(captions):

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
 from saccade.tasks import cross_entropy
-from saccade.tasks.cross_entropy import score_loss, summed_cross_entropy
+from saccade.tasks.cross_entropy import IGNORED, score_loss, summed_cross_entropy
 
-WORDS, WIDTH, VOCABULARY, IGNORED = 11, 4, 7, 0
+WORDS, WIDTH, VOCABULARY = 11, 4, 7
 CHUNKS = {"one row": 1, "some rows": 3, "all rows": 11, "room for more": 50}
 Parts = tuple[Tensor, OutputLayer, Tensor]
 
@@ -62,7 +62,7 @@ def test_loss_and_gradients_are_torchs_however_many_rows_are_held(
 ) -> None:
     features, layer, labels = parts(seed, bias=bias)
     with rows_at_once(rows):
-        found = summed_cross_entropy(features, layer, labels, smoothing=smoothing, ignored=IGNORED)
+        found = summed_cross_entropy(features, layer, labels, smoothing=smoothing)
     expected = torchs(features, layer, labels, smoothing)
     torch.testing.assert_close(found, expected)
     wanted = inputs(features, layer)
@@ -76,9 +76,7 @@ def test_gradients_are_the_slopes_of_the_loss(bias: bool) -> None:
     features, layer, labels = parts(bias=bias)
 
     def loss(*some: Tensor) -> Tensor:
-        return summed_cross_entropy(
-            some[0], OutputLayer(*some[1:]), labels, smoothing=0.1, ignored=IGNORED
-        )
+        return summed_cross_entropy(some[0], OutputLayer(*some[1:]), labels, smoothing=0.1)
 
     with rows_at_once(3):
         assert torch.autograd.gradcheck(loss, inputs(features, layer), check_undefined_grad=False)
@@ -89,9 +87,10 @@ def test_smoothing_spreads_a_share_of_each_label_over_all_words(
     smoothing: float, seed: int
 ) -> None:
     features, layer, labels = parts(seed)
+    labels = labels.clamp(min=0)  # so that all count
     logp = F.linear(features, *layer).log_softmax(dim=-1)
     wanted = (1 - smoothing) * F.one_hot(labels, VOCABULARY).double() + smoothing / VOCABULARY
-    found = summed_cross_entropy(features, layer, labels, smoothing=smoothing, ignored=-1)
+    found = summed_cross_entropy(features, layer, labels, smoothing=smoothing)
     torch.testing.assert_close(found, -(wanted * logp).sum())
 
 
@@ -102,9 +101,7 @@ def test_where_no_word_counts_the_loss_and_its_gradients_are_zero(
 ) -> None:
     features, layer, _ = parts()
     labels = torch.full((count,), IGNORED)
-    loss = summed_cross_entropy(
-        features[:count], layer, labels, smoothing=smoothing, ignored=IGNORED
-    )
+    loss = summed_cross_entropy(features[:count], layer, labels, smoothing=smoothing)
     loss.backward()
     assert loss.item() == 0
     for part in inputs(features, layer):
@@ -115,7 +112,7 @@ def test_where_no_word_counts_the_loss_and_its_gradients_are_zero(
 def test_half_precision_is_summed_in_single() -> None:
     features, weight = torch.zeros(3000, 4, dtype=torch.bfloat16), torch.ones(7, 4).bfloat16()
     labels = torch.zeros(3000, dtype=torch.long)
-    loss = summed_cross_entropy(features, OutputLayer(weight), labels, ignored=-1)
+    loss = summed_cross_entropy(features, OutputLayer(weight), labels)
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(3000 * 1.9459101, rel=1e-5)
 
@@ -123,7 +120,7 @@ def test_half_precision_is_summed_in_single() -> None:
 def test_autocast_rounds_the_scores_and_nothing_else() -> None:
     features, layer, labels = parts(dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16), rows_at_once(3):
-        found = summed_cross_entropy(features, layer, labels, smoothing=0.1, ignored=IGNORED)
+        found = summed_cross_entropy(features, layer, labels, smoothing=0.1)
     assert found.dtype == torch.float32
     halves = [x.detach().bfloat16() for x in inputs(features, layer)]
     scores = F.linear(*halves).float()
@@ -140,9 +137,9 @@ def test_autocast_rounds_the_scores_and_nothing_else() -> None:
 
 def test_without_gradients_the_loss_is_the_same_and_none_are_computed() -> None:
     features, layer, labels = parts()
-    known = summed_cross_entropy(features, layer, labels, smoothing=0.1, ignored=IGNORED)
+    known = summed_cross_entropy(features, layer, labels, smoothing=0.1)
     with torch.no_grad(), patch.object(cross_entropy, "_add_product") as product:
-        found = summed_cross_entropy(features, layer, labels, smoothing=0.1, ignored=IGNORED)
+        found = summed_cross_entropy(features, layer, labels, smoothing=0.1)
     assert found.equal(known.detach())
     assert not found.requires_grad
     assert product.call_count == 0
@@ -162,7 +159,7 @@ def test_what_is_frozen_leaves_the_gradients_of_the_rest(frozen: str) -> None:
     for part in FROZEN[frozen](features, layer):
         part.requires_grad_(False)
     learns = [part for part in inputs(features, layer) if part.requires_grad]
-    found = summed_cross_entropy(features, layer, labels, smoothing=0.1, ignored=IGNORED)
+    found = summed_cross_entropy(features, layer, labels, smoothing=0.1)
     expected = torchs(features, layer, labels, 0.1)
     torch.testing.assert_close(
         torch.autograd.grad(found, learns), torch.autograd.grad(expected, learns)
@@ -180,7 +177,7 @@ def test_a_weight_used_at_both_ends_gets_the_sum_of_its_gradients() -> None:
         assert embedding.weight.grad is not None
         return embedding.weight.grad
 
-    ours = slopes(summed_cross_entropy, smoothing=0.1, ignored=IGNORED).clone()
+    ours = slopes(summed_cross_entropy, smoothing=0.1).clone()
     torch.testing.assert_close(ours, slopes(torchs, smoothing=0.1))
 
 
@@ -194,7 +191,7 @@ def test_scores_become_their_own_gradient(smoothing: float, dtype: torch.dtype) 
         exact, labels, reduction="sum", label_smoothing=smoothing, ignore_index=IGNORED
     )
     (slopes,) = torch.autograd.grad(expected, exact)
-    found = score_loss(scores, labels, words=VOCABULARY, smoothing=smoothing, ignored=IGNORED)
+    found = score_loss(scores, labels, words=VOCABULARY, smoothing=smoothing)
     near = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 1e-2}[dtype]
     torch.testing.assert_close(found.double(), expected.detach(), rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(scores.double(), slopes, rtol=near, atol=near)
@@ -204,6 +201,6 @@ def test_enormous_scores_neither_overflow_nor_vanish() -> None:
     scores = torch.tensor([[1e4, -1e4, 0.0], [-1e30, 0.0, 1.0]])
     labels = torch.tensor([1, 2])
     expected = F.cross_entropy(scores, labels, reduction="sum")
-    found = score_loss(scores, labels, words=3, smoothing=0.0, ignored=-1)
+    found = score_loss(scores, labels, words=3, smoothing=0.0)
     torch.testing.assert_close(found, expected)
     assert scores.isfinite().all()

@@ -8,11 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from saccade.tasks.cross_entropy import IGNORED
 from tests.interpreter import interpreted, mend_interpreter
 
 pytestmark = pytest.mark.slow  # another process, which interprets
 
-ROWS, IGNORED = 5, 0
+ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def main(path: str) -> None:
     def computed(case: Case) -> tuple[Tensor, Tensor]:
         scores, kernel.BLOCK = case.scores(), case.block
         loss = kernel.score_loss_by_kernel(
-            scores, case.labels(), words=case.words, smoothing=case.smoothing, ignored=IGNORED
+            scores, case.labels(), words=case.words, smoothing=case.smoothing
         )
         return loss, scores
 

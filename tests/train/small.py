@@ -14,7 +14,7 @@ from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.recipe import Recipe
-from saccade.train.run import Note, Outcome, train
+from saccade.train.run import Note, TrainingOutcome, train
 from saccade.train.settings import TrainSettings
 
 STEPS = 40
@@ -104,7 +104,7 @@ def halt_at(step: int) -> Callable[[object], None]:
     return watch
 
 
-def train_noting(recipe: Recipe, folder: Path) -> tuple[Outcome, list[str]]:
+def train_noting(recipe: Recipe, folder: Path) -> tuple[TrainingOutcome, list[str]]:
     """Train, and the lines the user was told."""
     notes: list[str] = []
 

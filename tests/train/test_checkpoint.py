@@ -25,7 +25,7 @@ FILES = ("model.safetensors", "optimizer.safetensors", "state.json", "manifest.j
 def some(step: int, *, width: int = 4) -> Checkpoint:
     weight = torch.randn(3, width, generator=torch.Generator().manual_seed(step))
     tensors = {"model": {"weight": weight}, "optimizer": {"0.step": torch.tensor(float(step))}}
-    return Checkpoint(step, tensors, {"best_loss": None, "stale": step})
+    return Checkpoint(step, tensors, {"best": {}, "stale": step})
 
 
 def steps(folder: Path) -> list[int]:

@@ -17,10 +17,10 @@ from saccade.errors import RunError
 from saccade.train.average import Average
 from saccade.train.distributed import World
 from saccade.train.fit import Clock, Skipped, Trainer, Update, seed_update
-from saccade.train.recipe import with_vocabulary
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
 from saccade.train.schedule import learning_rate
+from tests.tasks import total_loss
 
 ALONE = World(0, 1, torch.device("cpu"))
 
@@ -32,8 +32,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trainer(data: Path, *, dropout: float = 0.1, **changed: Any) -> Trainer:
     recipe = small_recipe(data, **changed)
-    task = make_task(recipe, None)
-    recipe = with_vocabulary(recipe, len(task.vocabulary))
+    task = make_task(recipe)
+    recipe = replace(recipe, model=task.fit(recipe.model))
     torch.manual_seed(recipe.train.seed)
     model = replace(recipe.model, dropout=dropout).build()  # type: ignore[call-arg]
     return Trainer(model, task, recipe.train, ALONE)
@@ -61,7 +61,7 @@ def test_the_gradient_is_that_of_the_mean_over_all_tokens_of_the_update(
 ) -> None:
     one = trainer(data, dropout=0.0, accumulate=accumulate, clip=0.0, precision="float64")
     batches = [one.task.batch(position) for position in range(accumulate)]
-    sums = [one.task.loss(one.model, batch) for batch in batches]
+    sums = [total_loss(one.task, one.model, batch) for batch in batches]
     tokens = [batch.tokens for batch in batches]
     mean = torch.stack(sums).sum() / sum(tokens)
     expected = torch.autograd.grad(mean, list(one.model.parameters()), retain_graph=True)
@@ -75,7 +75,7 @@ def test_the_reported_loss_is_the_mean_over_all_tokens(data: Path) -> None:
     one = trainer(data, dropout=0.0, precision="float64")
     batches = [one.task.batch(position) for position in (0, 1)]
     with torch.no_grad():
-        total = sum(one.task.loss(one.model, batch).item() for batch in batches)
+        total = sum(total_loss(one.task, one.model, batch).item() for batch in batches)
     event = one.update()
     assert isinstance(event, Update)
     assert event.loss == pytest.approx(total / sum(b.tokens for b in batches), rel=1e-12)
@@ -145,9 +145,11 @@ def test_without_an_average_the_weights_themselves_are_kept(data: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_matrices_decay_and_biases_norms_and_embeddings_do_not(name: str, data: Path) -> None:
-    recipe = with_vocabulary(RECIPES[name], 30)
+    recipe, sizes = RECIPES[name], {"vocabulary": 30}
     settings = replace(recipe.train, weight_decay=0.25)
-    one = Trainer(recipe.model.build(), make_task(small_recipe(data), None), settings, ALONE)
+    one = Trainer(
+        replace(recipe.model, **sizes).build(), make_task(small_recipe(data)), settings, ALONE
+    )
     decay = {p: g["weight_decay"] for g in one.optimizer.param_groups for p in g["params"]}
     assert len(decay) == len(list(one.model.parameters()))
     exempt = (nn.Embedding, nn.LayerNorm, nn.RMSNorm, LearnedPositions)
@@ -242,7 +244,7 @@ def test_better_is_best_and_worse_is_stale(data: Path, monkeypatch: pytest.Monke
         (False, 1, False),
         (False, 2, True),
     ]
-    assert one.best_loss == 1.0
+    assert one.best == {"loss": 1.0}
 
 
 def everything(one: Trainer) -> list[Tensor]:
@@ -259,16 +261,16 @@ def test_what_is_not_finite_touches_neither_weights_nor_optimizer_nor_average(
     one = trainer(data, bad_loss=policy)
     for _ in range(3):
         one.update()
-    before, real = everything(one), one.task.loss
+    before, real = everything(one), one.task.losses
 
-    def spoilt(model: nn.Module, batch: Any) -> Tensor:
-        loss = real(model, batch)
+    def non_finite(model: nn.Module, batch: Any) -> dict[str, Tensor]:
+        ((name, loss),) = real(model, batch).items()
         if where == "loss":
-            return loss * value
+            return {name: loss * value}
         loss.register_hook(lambda flow: flow * value)
-        return loss
+        return {name: loss}
 
-    monkeypatch.setattr(one.task, "loss", spoilt)
+    monkeypatch.setattr(one.task, "losses", non_finite)
     if policy == "stop":
         with pytest.raises(RunError, match=r"update 4: .*micro-batches \[6, 7\]") as raised:
             one.update()

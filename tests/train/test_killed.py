@@ -142,4 +142,4 @@ def test_a_restore_that_forgets_anything_is_found_out(
 def test_only_what_was_forgotten_differs(lives: list[Life], folder: Path) -> None:
     careless, alone = hashes(folder / "counters"), hashes(folder / "alone")
     differing = {name.split()[0] for name in alone if alone[name] != careless[name]}
-    assert differing == {"best_loss", "best_step", "stale", "kept"}
+    assert differing == {"best", "best_step", "stale", "kept"}

@@ -22,7 +22,7 @@ def rand(*shape: int, seed: int) -> Tensor:
 
 
 def with_muon(parameters: list[nn.Parameter], *, decay: float = 0.0) -> Muon:
-    return Muon([{"params": parameters, "muon": True, "weight_decay": decay}], lr=0.01)
+    return Muon([{"params": parameters, "matrices": 1, "weight_decay": decay}], lr=0.01)
 
 
 def moved(parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer, steps: int) -> None:
@@ -70,8 +70,8 @@ def test_together_is_as_one_at_a_time_and_more_dimensions_are_a_matrix() -> None
 
 def test_the_others_are_moved_by_adamw() -> None:
     matrix, ours, theirs = (nn.Parameter(rand(3, 3, seed=1)) for _ in range(3))
-    rest = {"params": [ours], "muon": False, "weight_decay": 0.1}
-    mixed = Muon([{"params": [matrix], "muon": True, "weight_decay": 0.0}, rest], lr=0.01)
+    rest = {"params": [ours], "matrices": 0, "weight_decay": 0.1}
+    mixed = Muon([{"params": [matrix], "matrices": 1, "weight_decay": 0.0}, rest], lr=0.01)
     moved([ours, matrix], mixed, 3)
     moved([theirs], torch.optim.AdamW([theirs], lr=0.01, weight_decay=0.1), 3)
     torch.testing.assert_close(ours, theirs)
@@ -100,11 +100,11 @@ def test_matrices_inside_turn_and_words_patches_positions_and_biases_do_not() ->
     settings = TrainSettings(optimizer="muon", weight_decay=0.25)
     optimizer = make_optimizer(model, settings, CPU)
     names = {parameter: name for name, parameter in model.named_parameters()}
-    turns = {names[p] for g in optimizer.param_groups if g["muon"] for p in g["params"]}
+    turns = {names[p] for g in optimizer.param_groups if g["matrices"] for p in g["params"]}
     assert sum(len(group["params"]) for group in optimizer.param_groups) == len(names)
     for name, parameter in model.named_parameters():
         outside = any(part in name for part in ("embedding", "positions", "patches"))
         assert (name in turns) == (parameter.dim() > 1 and not outside), name
     assert len(turns) > 20
     plain = make_optimizer(model, replace(settings, optimizer="adamw"), CPU)
-    assert not any(group["muon"] for group in plain.param_groups)
+    assert not any(group["matrices"] for group in plain.param_groups)

@@ -20,7 +20,7 @@ def test_padding_is_what_is_computed_none_where_sentences_lie_end_to_end(
     recipe = small_recipe(write_corpus(tmp_path / "data"), steps=1)
     recipe = recipe if model is None else replace(recipe, model=model)
     _, notes = train_noting(recipe, tmp_path / "run")
-    share = 0.0 if model is None else make_task(recipe, None).padding
+    share = 0.0 if model is None else make_task(recipe).padding
     assert (share > 0.01) == (model is not None)
     assert any(f"padding {share:.1%}," in note for note in notes)
 
@@ -28,7 +28,7 @@ def test_padding_is_what_is_computed_none_where_sentences_lie_end_to_end(
 def test_the_filling_of_batches_of_one_shape_is_told(tmp_path: Path) -> None:
     recipe = small_recipe(write_corpus(tmp_path / "data"), steps=1, batches="mixed")
     _, notes = train_noting(recipe, tmp_path / "run")
-    share = make_task(recipe, None).padding
+    share = make_task(recipe).padding
     assert share > 0.01
     assert any(f"padding {share:.1%}," in note for note in notes)
 

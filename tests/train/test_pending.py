@@ -30,19 +30,19 @@ def same(one: Trainer, other: Trainer) -> bool:
 
 def bad_at(one: Trainer, *updates: int, gradient: bool = False) -> Trainer:
     """Its loss, or only its gradient, is not a number in some updates."""
-    real, calls = one.task.loss, [0]
+    real, calls = one.task.losses, [0]
 
-    def loss(model: nn.Module, batch: Any) -> Tensor:
-        found = real(model, batch)
+    def losses(model: nn.Module, batch: Any) -> dict[str, Tensor]:
+        ((name, found),) = real(model, batch).items()
         calls[0] += 1
         if calls[0] not in updates:
-            return found
+            return {name: found}
         if not gradient:
-            return found * math.nan
+            return {name: found * math.nan}
         found.register_hook(lambda flow: flow * math.nan)
-        return found
+        return {name: found}
 
-    one.task.loss = loss  # type: ignore[method-assign]
+    one.task.losses = losses  # type: ignore[method-assign]
     return one
 
 

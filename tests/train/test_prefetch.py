@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.train.prefetch import Ahead
+from saccade.train.prefetch import Prefetch
 
 
 @given(
@@ -17,7 +17,7 @@ from saccade.train.prefetch import Ahead
 def test_every_position_gets_its_own_also_after_a_jump(
     starts: list[tuple[int, int]], ahead: int
 ) -> None:
-    batch = Ahead(lambda position: position * position, ahead=ahead)
+    batch = Prefetch(lambda position: position * position, ahead=ahead)
     for start, count in starts:
         for position in range(start, start + count):
             assert batch(position) == position * position
@@ -25,7 +25,7 @@ def test_every_position_gets_its_own_also_after_a_jump(
 
 def test_one_after_another_each_is_made_once_and_in_order() -> None:
     made: list[int] = []
-    batch = Ahead(made.append, ahead=3)
+    batch = Prefetch(made.append, ahead=3)
     for position in range(20):
         batch(position)
     assert made[:20] == list(range(20))
@@ -40,7 +40,7 @@ def test_all_are_made_by_one_thread_for_a_task_remembers_its_epoch() -> None:
         time.sleep(0.001)
         return position
 
-    batch = Ahead(make)
+    batch = Prefetch(make)
     assert [batch(position) for position in (0, 1, 2, 7, 8, 3)] == [0, 1, 2, 7, 8, 3]
     assert len(threads) == 1
     assert threading.get_ident() not in threads
@@ -48,7 +48,7 @@ def test_all_are_made_by_one_thread_for_a_task_remembers_its_epoch() -> None:
 
 def test_the_next_is_made_while_the_last_is_used() -> None:
     coming = threading.Event()
-    batch = Ahead(lambda position: coming.set() if position == 1 else None)
+    batch = Prefetch(lambda position: coming.set() if position == 1 else None)
     batch(0)
     assert coming.wait(timeout=5)
 
@@ -59,7 +59,7 @@ def test_a_failure_is_that_of_the_position_that_failed() -> None:
             raise ValueError("position 2 cannot be made")
         return position
 
-    batch = Ahead(make)
+    batch = Prefetch(make)
     assert [batch(0), batch(1)] == [0, 1]
     with pytest.raises(ValueError, match="position 2 cannot be made"):
         batch(2)

@@ -1,6 +1,7 @@
 """Recipes survive TOML and JSON; a broken one is named."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from saccade.train.recipe import (
     load_recipe,
     save_recipe,
     to_table,
-    with_vocabulary,
 )
 from saccade.train.recipes import RECIPES, recipe
 
@@ -31,8 +31,9 @@ def test_every_recipe_survives_toml_and_json(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_takes_the_size_of_its_tokenizer(name: str) -> None:
-    sized = with_vocabulary(RECIPES[name], 77)
-    assert sized.model.vocabulary == 77
+    sizes: dict[str, Any] = {"vocabulary": 77}
+    sized = replace(RECIPES[name], model=replace(RECIPES[name].model, **sizes))
+    assert sized.model.vocabulary == 77  # type: ignore[attr-defined]
     assert list(changes(RECIPES[name], sized)) == []
 
 

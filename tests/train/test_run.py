@@ -281,9 +281,9 @@ def test_another_torch_is_warned_of(run: Path, data: Path, monkeypatch: pytest.M
 # Numbers that are not numbers
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, *positions: int, gradient: bool = False) -> None:
+def overflow(monkeypatch: pytest.MonkeyPatch, *positions: int, gradient: bool = False) -> None:
     """Make the loss of some micro-batches NaN, or their gradient infinite."""
-    loss, batch = Translation.loss, Translation.batch
+    losses, batch = Translation.losses, Translation.batch
 
     def noted(self: Translation, position: int, **shards: int) -> Any:
         found = batch(self, position, **shards)
@@ -291,26 +291,26 @@ def spoil(monkeypatch: pytest.MonkeyPatch, *positions: int, gradient: bool = Fal
         kept.append(found)
         return found
 
-    def spoilt(self: Translation, model: torch.nn.Module, given: Any) -> Any:
-        exact = loss(self, model, given)
+    def non_finite(self: Translation, model: torch.nn.Module, given: Any) -> Any:
+        exact = losses(self, model, given)
         if found_at[id(given.labels)] not in positions:
             return exact
         if gradient:
-            exact.register_hook(lambda flow: flow * torch.inf)
+            exact["cross_entropy"].register_hook(lambda flow: flow * torch.inf)
             return exact
-        return exact * torch.nan
+        return {name: loss * torch.nan for name, loss in exact.items()}
 
     found_at: dict[int, int] = {}
     kept: list[Any] = []  # so that no two batches share an id
     monkeypatch.setattr(Translation, "batch", noted)
-    monkeypatch.setattr(Translation, "loss", spoilt)
+    monkeypatch.setattr(Translation, "losses", non_finite)
 
 
 @pytest.mark.parametrize("gradient", [False, True])
 def test_a_loss_that_is_not_finite_stops_and_the_last_checkpoint_is_finite(
     gradient: bool, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(monkeypatch, 21, gradient=gradient)  # the second micro-batch of update 11
+    overflow(monkeypatch, 21, gradient=gradient)  # the second micro-batch of update 11
     with pytest.raises(RunError, match=r"update 11: .*micro-batches \[20, 21\]: not finite"):
         train(small_recipe(data, steps=STEPS), tmp_path, ignore)
     newest, troubles = load_newest(tmp_path / "checkpoints")
@@ -327,7 +327,7 @@ def test_a_loss_that_is_not_finite_stops_and_the_last_checkpoint_is_finite(
 def test_a_loss_that_is_not_finite_may_be_skipped(
     gradient: bool, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(monkeypatch, 21, 33, gradient=gradient)
+    overflow(monkeypatch, 21, 33, gradient=gradient)
     events: list[object] = []
     train(small_recipe(data, steps=STEPS, bad_loss="skip"), tmp_path, events.append)
     skipped = [event for event in events if isinstance(event, Skipped)]
@@ -344,7 +344,7 @@ def test_a_loss_that_is_not_finite_may_be_skipped(
 def test_the_51st_that_is_skipped_stops(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(monkeypatch, *range(1000))
+    overflow(monkeypatch, *range(1000))
     events: list[object] = []
     recipe = small_recipe(data, steps=90, bad_loss="skip", validate_every=100, save_every=0)
     with pytest.raises(RunError, match=r"update 51: .*not finite, like 50 before; giving up"):
@@ -362,7 +362,7 @@ def test_patience_ends_a_run_that_does_not_get_better(data: Path, tmp_path: Path
     best = [check.best for check in checks]
     assert best[-3:] == [True, False, False]
     assert outcome.step == checks[-1].step < 40
-    assert outcome.best_loss == min(check.figures["loss"] for check in checks)
+    assert outcome.best["loss"] == min(check.figures["loss"] for check in checks)
     again, _ = train_noting(small_recipe(data, patience=2), tmp_path / "run")
     assert again == outcome
 
@@ -373,7 +373,7 @@ def test_patience_counts_across_a_break(data: Path, tmp_path: Path) -> None:
     with pytest.raises(HaltError):
         train(small_recipe(data, patience=2), tmp_path / "broken", halt_at(whole.step - 1))
     broken = train(small_recipe(data, patience=2), tmp_path / "broken", ignore)
-    assert (broken.step, broken.best_loss) == (whole.step, whole.best_loss)
+    assert (broken.step, broken.best) == (whole.step, whole.best)
     assert same_run(tmp_path / "broken", tmp_path / "whole") == []
 
 

@@ -49,7 +49,7 @@ def recipe(weights: Path) -> Recipe:
 
 def test_shapes_are_not_mirrored_for_their_captions_say_left_and_right(tmp_path: Path) -> None:
     for name in ("show-and-tell-photos", "vit-captioner-photos"):
-        with pytest.raises(ConfigError, match=r"^augment=flip mirrors pictures.*--augment none$"):
+        with pytest.raises(ConfigError, match=r"^augment=flip mirrors images.*--augment none$"):
             train(RECIPES[name], tmp_path / name, ignore)
 
 

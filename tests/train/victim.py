@@ -6,7 +6,6 @@ The processes are forked from one that has imported torch but computed nothing, 
 """
 
 import json
-import math
 import os
 import shutil
 import signal
@@ -183,7 +182,7 @@ def forget(what: str) -> None:
         if what == "average" and trainer.average is not None:
             trainer.average.model.load_state_dict(start)
         if what == "counters":
-            trainer.best_loss, trainer.best_step, trainer.stale = math.inf, 0, 0
+            trainer.best, trainer.best_step, trainer.stale = {}, 0, 0
         if what == "position":
             here = trainer._positions
             back = found.step * trainer.settings.accumulate

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from saccade.app.bench.floor import PRECISIONS, Machine, decoding_floor
 from saccade.app.bench.ours import Texts, agreement, translations
 from saccade.app.bench.peers import ctranslate, marian
-from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
-from saccade.app.bench.sentences import Sentences, numbered, word
-from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Size
+from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
+from saccade.app.bench.sentences import SentencePairs, numbered, word
+from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Entries, Size
 from saccade.blocks.inference.affine import Precision
 from saccade.config import check_positive
 from saccade.data.vocabulary import CONTROL
@@ -27,12 +27,18 @@ WEIGHT_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2, "int8": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class DecodeBench(BenchSettings):
-    """Greedy decoding and beam search of a Transformer, of many sentences at once and of one.
+    """Measure the translation of many sentences and of one, greedily and with a beam.
+
+    Peers: Hugging Face's generate (huggingface) and on a CPU CTranslate2 (ctranslate2,
+    ctranslate2-int8), with the same weights. Texts are compared with ours in float32; weights of
+    eight bits may say something else, and these are random, so they soon do.
 
     Args:
         steps: words of every translation: the weights are such that none ends before.
         beams: widths of the search, one table each and for each number of sentences.
     """
+
+    known = PEERS
 
     steps: int | None = None
     beams: tuple[int, ...] = (1, 5)
@@ -42,30 +48,19 @@ class DecodeBench(BenchSettings):
         if self.steps is not None:
             check_positive(self, "steps")
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        return PEERS
+    def results(self, machine: Machine, tell: Tell) -> Iterator[Race]:
+        return self.race_all(self._entries(machine), tell)
 
-
-def run_decode_bench(
-    bench: DecodeBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
-) -> Iterator[Race]:
-    """A race per number of sentences and beam, as soon as it is over."""
-    steps = bench.steps or STEPS[bench.fitting]
-    config = replace(bench.sized(TRANSFORMERS[bench.fitting]), dropout=0.0)
-    model = talkative(config, seed=bench.seed).to(bench.where)
-    for count, beam in product((bench.sentences or COUNTS[bench.fitting], 1), bench.beams):
-        asked = replace(bench, sentences=count)
-        sentences = LENGTHS[bench.fitting].draw(asked, config.vocabulary)
-        field = _Field(bench, machine, model, sentences, beam, steps)
-        for job, contenders in field.jobs():
-            yield run_race(
-                job,
-                choose(contenders, bench.peers),
-                device=bench.where,
-                seconds=bench.seconds,
-                tell=tell,
+    def _entries(self, machine: Machine) -> Iterator[Entries]:
+        """For each number of sentences and each beam."""
+        config = replace(self.sized(TRANSFORMERS[self.fitting]), dropout=0.0)
+        model = talkative(config, seed=self.seed).to(self.where)
+        for count, beam in product((self.sentences or COUNTS[self.fitting], 1), self.beams):
+            sentences = LENGTHS[self.fitting].draw(
+                replace(self, sentences=count), config.vocabulary
             )
+            steps = self.steps or STEPS[self.fitting]
+            yield from _DecodeContenders(self, machine, model, sentences, beam, steps).entries()
 
 
 @torch.no_grad()
@@ -96,21 +91,21 @@ def talkative(config: TransformerConfig, *, seed: int) -> Transformer:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _DecodeContenders:
     """What all contenders of a race share."""
 
     bench: DecodeBench
     machine: Machine
     model: Transformer  # in float32
-    sentences: Sentences
+    sentences: SentencePairs
     beam: int
     steps: int
 
-    def jobs(self) -> Iterator[tuple[Job, list[Contender]]]:
+    def entries(self) -> Iterator[Entries]:
         """In the precision asked for; on a CPU also with weights of eight bits."""
         text = self._saccade("float32")()
-        precision: Precision = "bfloat16" if self.bench.arithmetic == "bf16" else "float32"
-        ours = Contender(SACCADE, lambda: Ready(self._saccade(precision)))
+        precision = self.bench.inference
+        ours = Contender(SACCADE, lambda: CheckedWork(self._saccade(precision)))
         hugging_face = Contender("huggingface", lambda: self._hugging_face(text), marian.NEEDS)
         if self.bench.on_gpu:
             yield self._job(precision, "huggingface"), [ours, hugging_face]
@@ -129,10 +124,10 @@ class _Field:
             ],
         )
 
-    def _job(self, precision: Precision, against: str) -> Job:
+    def _job(self, precision: Precision, against: str) -> Workload:
         config, count = self.model.config, len(self.sentences.sources)
         how = "greedily" if self.beam == 1 else f"with a beam of {self.beam}"
-        return Job(
+        return Workload(
             title=f"{count} sentence{'s' * (count > 1)} translated {how} into {self.steps} words, "
             f"width {config.width}, {config.depth}+{config.depth} layers, "
             f"{config.vocabulary:,} words, {precision}",
@@ -153,11 +148,11 @@ class _Field:
             precision=precision,
         )
 
-    def _saccade_int8(self, text: Texts) -> Ready:
+    def _saccade_int8(self, text: Texts) -> CheckedWork:
         work = self._saccade("int8")
-        return Ready(work, agreement(work(), text))
+        return CheckedWork(work, agreement(work(), text))
 
-    def _hugging_face(self, text: Texts) -> Ready:
+    def _hugging_face(self, text: Texts) -> CheckedWork:
         """The text is compared in float32; in fewer bits random weights soon go other ways."""
         with self.bench.where:
             model = marian.make_marian(self.model.config, hidden_dropout=False).eval()
@@ -169,9 +164,9 @@ class _Field:
 
         same = agreement(work().tolist(), text)
         model.to(PRECISIONS[self.bench.arithmetic])
-        return Ready(work, same)
+        return CheckedWork(work, same)
 
-    def _ctranslate2(self, text: Texts, precision: Literal["float32", "int8"]) -> Ready:
+    def _ctranslate2(self, text: Texts, precision: Literal["float32", "int8"]) -> CheckedWork:
         vocabulary = numbered(self.model.config.vocabulary)
         engine = ctranslate.CTranslator(self.model, vocabulary, precision)
         sources = [[word(token) for token in row.tolist()] for row in self.sentences.sources]
@@ -180,4 +175,4 @@ class _Field:
             return engine.translate(sources, beam=self.beam, steps=self.steps)
 
         same = agreement([[int(one) for one in row] for row in work()], text)
-        return Ready(work, same)
+        return CheckedWork(work, same)

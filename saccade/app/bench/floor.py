@@ -14,9 +14,7 @@ from saccade.models.vision.vit import VitConfig
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SIDE = {"cuda": 8192, "cpu": 2048}  # of the matrices whose product is timed
 COPIED = {"cuda": 1 << 30, "cpu": 1 << 28}  # bytes
-BACKWARD = (
-    3  # a training step is three forward passes: one more for the inputs, one for the weights
-)
+BACKWARD = 3  # a training step is three passes: one more for the inputs, one for the weights
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,12 @@ def language_flops(config: GptConfig, rows: int, window: int) -> float:
     return float(BACKWARD * (linear + 4 * D * layers * pairs))
 
 
-def picture_flops(config: VitConfig, pictures: int) -> float:
+def image_flops(config: VitConfig, images: int) -> float:
     """Of one pass forward of a Vision Transformer, every token of every block counted."""
     D, tokens = config.width, 1 + config.side**2
     patches = 3 * config.patch**2 * D * config.side**2
     blocks = config.depth * (12 * D**2 * tokens + 2 * D * tokens**2)
-    return float(2 * pictures * (patches + blocks + D * config.classes))
+    return float(2 * images * (patches + blocks + D * config.classes))
 
 
 def decoding_floor(

@@ -1,16 +1,18 @@
 """`saccade bench growth`: how cost grows with the length, the number and the width."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
 from saccade.app.bench.decode import talkative
 from saccade.app.bench.floor import PRECISIONS, Machine, decoding_floor, training_flops
 from saccade.app.bench.ours import translations, updates
-from saccade.app.bench.sentences import Sentences, translation_task
+from saccade.app.bench.race import DASH, Tell, or_dash
+from saccade.app.bench.sentences import SentencePairs, translation_task
 from saccade.app.bench.settings import TRANSFORMERS, BenchSettings, Size
 from saccade.app.bench.timing import Work, by_the_wall, measure
 from saccade.config import check_positive
@@ -23,7 +25,7 @@ MIDDLE: dict[Size, int] = {"small": 16, "base": 128}  # sentences, where they do
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthBench(BenchSettings):
-    """An update, and one step of greedy decoding, of our Transformer in several sizes.
+    """Measure how the cost of an update and of a step of decoding grows with the sizes.
 
     Args:
         lengths: words of every sentence; 32 where something else varies.
@@ -40,13 +42,15 @@ class GrowthBench(BenchSettings):
         for shape in self._shapes("width"):
             check_positive(shape, "length", "sentences", "width")
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        return ()
-
-    def shapes(self) -> dict[Varied, list["Shape"]]:
-        """What is measured, by what varies."""
-        return {varied: self._shapes(varied) for varied in ("length", "sentences", "width")}
+    def results(self, machine: Machine, tell: Tell) -> Iterator["Growth"]:
+        works = {"one update": _update, "one step of decoding": _decoding}
+        for varied, (name, work) in product(get_args(Varied), works.items()):
+            shapes = self._shapes(varied)
+            sizes = [int(getattr(shape, varied)) for shape in shapes]
+            costs = [work(self, shape, machine) for shape in shapes]
+            points = _points(self, dict(zip(sizes, costs)))
+            tell(f"{name} by {varied} measured")
+            yield Growth(name, varied, points)
 
     def _shapes(self, varied: Varied) -> list["Shape"]:
         width = self.width or TRANSFORMERS[self.fitting].width
@@ -85,39 +89,55 @@ class Growth:
     varied: Varied
     points: tuple[Point, ...]
 
+    def heading(self) -> str:
+        return f"{self.work}, by {self.varied}"
+
+    def columns(self) -> dict[str, list[str]]:
+        points, varied = self.points, self.varied
+        return {
+            varied: [f"{one.size:,}" for one in points],
+            "ms": [f"{one.milliseconds:,.4g}" for one in points],
+            "grows as": [
+                DASH if one.power is None else f"{varied}^{one.power:.2f}" for one in points
+            ],
+            "tokens/s": [f"{one.tokens_per_second:,.0f}" for one in points],
+            "floor": [f"{one.floor_share:.1%}" for one in points],
+            "MiB": [or_dash(one.memory_mib) for one in points],
+        }
+
+    def remarks(self) -> list[str]:
+        return []
+
     def table(self) -> dict[str, Any]:
-        """All of it, for programs."""
         return asdict(self)
 
 
-def run_growth_bench(
-    bench: GrowthBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
-) -> Iterator[Growth]:
-    """A table per kind of work and size, as soon as it is measured."""
-    for varied, shapes in bench.shapes().items():
-        for work, make, floor in (
-            ("one update", _update, _update_floor),
-            ("one step of decoding", _steps, _step_floor),
-        ):
-            works = {str(getattr(shape, varied)): make(bench, shape) for shape in shapes}
-            times = measure(works, bench.where, least_seconds=bench.seconds, clock=by_the_wall)
-            points: list[Point] = []
-            for shape, time in zip(shapes, times.values()):
-                steps = 1 if make is _update else shape.length
-                words = shape.sentences * (2 * shape.length if make is _update else 1)
-                seconds, size = time.seconds / steps, int(getattr(shape, varied))
-                points.append(
-                    Point(
-                        size=size,
-                        milliseconds=1000 * seconds,
-                        tokens_per_second=words / seconds,
-                        floor_share=floor(bench, shape, machine) / seconds,
-                        memory_mib=None if time.peak_bytes is None else time.peak_bytes / 2**20,
-                        power=_power(points[-1], size, 1000 * seconds) if points else None,
-                    )
-                )
-            tell(f"{work} by {varied} measured")
-            yield Growth(work, varied, tuple(points))
+class _Part(NamedTuple):
+    """Work of so many steps, and of one of them: its words, and its floor in seconds."""
+
+    work: Work
+    steps: int
+    words: int
+    floor: float
+
+
+def _points(bench: GrowthBench, parts: dict[int, _Part]) -> tuple[Point, ...]:
+    works = {str(size): part.work for size, part in parts.items()}
+    times = measure(works, bench.where, least_seconds=bench.seconds, clock=by_the_wall)
+    points: list[Point] = []
+    for size, part in parts.items():
+        seconds = times[str(size)].seconds / part.steps
+        points.append(
+            Point(
+                size=size,
+                milliseconds=1000 * seconds,
+                tokens_per_second=part.words / seconds,
+                floor_share=part.floor / seconds,
+                memory_mib=times[str(size)].peak_mib,
+                power=_power(points[-1], size, 1000 * seconds) if points else None,
+            )
+        )
+    return tuple(points)
 
 
 def _power(before: Point, size: int, milliseconds: float) -> float:
@@ -132,38 +152,28 @@ def _config(bench: GrowthBench, shape: Shape) -> TransformerConfig:
     return replace(plain, **sizes, longest=max(plain.longest, shape.length))
 
 
-def _draw(bench: GrowthBench, shape: Shape) -> Sentences:
+def _draw(bench: GrowthBench, shape: Shape, vocabulary: int) -> SentencePairs:
     exactly = (shape.length, shape.length)
-    vocabulary = _config(bench, shape).vocabulary
-    return Sentences.draw(
+    return SentencePairs.draw(
         shape.sentences, vocabulary=vocabulary, source=exactly, target=exactly, seed=bench.seed
     )
 
 
-def _update(bench: GrowthBench, shape: Shape) -> Work:
-    config = _config(bench, shape)
+def _update(bench: GrowthBench, shape: Shape, machine: Machine) -> _Part:
+    config, lengths = _config(bench, shape), [shape.length] * shape.sentences
     torch.manual_seed(bench.seed)
-    task = translation_task(_draw(bench, shape), vocabulary=config.vocabulary, smoothing=0.1)
-    return updates(config.build(), task, device=bench.where, precision=bench.arithmetic)
+    sentences = _draw(bench, shape, config.vocabulary)
+    task = translation_task(sentences, vocabulary=config.vocabulary, smoothing=0.1)
+    floor = training_flops(config, lengths, lengths) / machine.flops
+    return _Part(updates(bench, config.build(), task, count=1), 1, 2 * sum(lengths), floor)
 
 
-def _update_floor(bench: GrowthBench, shape: Shape, machine: Machine) -> float:
-    lengths = [shape.length] * shape.sentences
-    return training_flops(_config(bench, shape), lengths, lengths) / machine.flops
-
-
-def _steps(bench: GrowthBench, shape: Shape) -> Work:
+def _decoding(bench: GrowthBench, shape: Shape, machine: Machine) -> _Part:
     """As many steps as the source is long; the encoder is shared out among them."""
-    model = talkative(_config(bench, shape), seed=bench.seed)
-    return translations(
-        model.to(bench.where),
-        _draw(bench, shape).inputs,
-        beam=1,
-        words=shape.length,
-        precision="bfloat16" if bench.arithmetic == "bf16" else "float32",
-    )
-
-
-def _step_floor(bench: GrowthBench, shape: Shape, machine: Machine) -> float:
+    config, count = _config(bench, shape), shape.sentences
+    model = talkative(config, seed=bench.seed).to(bench.where)
+    inputs = _draw(bench, shape, config.vocabulary).inputs
+    precision = bench.inference
+    work = translations(model, inputs, beam=1, words=shape.length, precision=precision)
     size = PRECISIONS[bench.arithmetic].itemsize
-    return decoding_floor(_config(bench, shape), shape.sentences, 1, machine, size)
+    return _Part(work, shape.length, count, decoding_floor(config, count, 1, machine, size))

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from saccade.app.bench.timing import Timing, Work, measure
+from saccade.app.bench.timing import Work, measure
 from saccade.attention import masks
 from saccade.attention.kernels.look import dense
 from saccade.attention.kernels.sdpa import sdpa_with_lse
@@ -23,7 +23,11 @@ CHECKED = 2048  # positions at which errors are measured
 
 @dataclass(frozen=True, kw_only=True)
 class LookBench:
-    """The attention that is measured; batch 1.
+    """Measure attention with statistics of where it looks.
+
+    Rows are log-sum-exp, entropy, maximum, sink and local mass; the bundle has also received mass,
+    mean and max maps and the top 8. Beside the fused kernel alone and beside attention that holds
+    every weight.
 
     Args:
         lengths: positions, one row each.
@@ -59,7 +63,7 @@ class LookBench:
 
 
 @dataclass(frozen=True)
-class Row:
+class LookCost:
     """One length: milliseconds, ratios to the fused kernel, and memory in MiB."""
 
     length: int
@@ -85,14 +89,14 @@ class Error:
     dense_error: float
 
 
-def run_look_bench(bench: LookBench) -> Iterator[Row]:
+def run_look_bench(bench: LookBench) -> Iterator[LookCost]:
     """A row per length, as soon as it is measured."""
     with torch.inference_mode():
         for length in bench.lengths:
             yield _row(bench, length)
 
 
-def _row(bench: LookBench, length: int) -> Row:
+def _row(bench: LookBench, length: int) -> LookCost:
     q, k, v = bench.draw(length)
     works: dict[str, Work] = {
         "fused": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=bench.causal),
@@ -105,7 +109,7 @@ def _row(bench: LookBench, length: int) -> Row:
     ratio = {name: time.seconds / times["fused"].seconds for name, time in times.items()}
     eager = times.get("eager")
     plain = F.scaled_dot_product_attention(q, k, v, is_causal=bench.causal)
-    return Row(
+    return LookCost(
         length,
         times["fused"].milliseconds,
         times["rows"].milliseconds,
@@ -114,15 +118,11 @@ def _row(bench: LookBench, length: int) -> Row:
         ratio["rows"],
         ratio["bundle"],
         ratio.get("eager"),
-        _mib(times["rows"]),
-        _mib(times["bundle"]),
-        None if eager is None else _mib(eager),
+        times["rows"].peak_mib,
+        times["bundle"].peak_mib,
+        None if eager is None else eager.peak_mib,
         torch.equal(plain, _looked(bench, q, k, v, ROWS)[0]),
     )
-
-
-def _mib(timing: Timing) -> float | None:
-    return None if timing.peak_bytes is None else timing.peak_bytes / 2**20
 
 
 def _looked(bench: LookBench, q: Tensor, k: Tensor, v: Tensor, keep: Keep) -> tuple[Tensor, Glance]:
@@ -134,16 +134,23 @@ def _looked(bench: LookBench, q: Tensor, k: Tensor, v: Tensor, keep: Keep) -> tu
 
 def _eager(bench: LookBench, q: Tensor, k: Tensor, v: Tensor) -> Work:
     """Attention by the formula, as others give weights."""
-    hidden = ~masks.causal(q.shape[2], k.shape[2], device=q.device)
+    view = View(q, k, bench.head_width**-0.5, causal=bench.causal)
+    hidden = _hidden(view)
 
     def by_the_formula() -> tuple[Tensor, Tensor]:
-        scores = q @ k.mT * bench.head_width**-0.5
-        if bench.causal:
-            scores = scores.masked_fill(hidden, -torch.inf)
-        weights = scores.softmax(dim=-1, dtype=torch.float32).to(q.dtype)
+        weights = _scores(view, hidden).softmax(dim=-1, dtype=torch.float32).to(q.dtype)
         return weights @ v, weights
 
     return by_the_formula
+
+
+def _hidden(view: View) -> Tensor | None:
+    return ~masks.causal(*view.shape[2:], device=view.q.device) if view.causal else None
+
+
+def _scores(view: View, hidden: Tensor | None) -> Tensor:
+    scores = view.q @ view.k.mT * view.scale
+    return scores if hidden is None else scores.masked_fill(hidden, -torch.inf)
 
 
 @torch.inference_mode()
@@ -152,29 +159,20 @@ def errors(bench: LookBench) -> list[Error]:
     q, k, v = bench.draw(CHECKED)
     view = View(q, k, bench.head_width**-0.5, causal=bench.causal)
     exact = _dense(replace(view, q=q.double(), k=k.double())).tensors()
-    same_precision = _dense(view).tensors()
-    found = _looked(bench, q, k, v, BUNDLE)[1].tensors()
-    names = [name for name in exact if name not in ("where", "top_places")]
+    both = (_looked(bench, q, k, v, BUNDLE)[1].tensors(), _dense(view).tensors())
     return [
-        Error(name, *(_largest(x[name], exact[name]) for x in (found, same_precision)))
-        for name in names
+        Error(name, *(float((x[name].double() - exact[name]).abs().max()) for x in both))
+        for name in exact
+        if name not in ("where", "top_places")
     ]
 
 
 def _dense(view: View) -> Glance:
     """By the formula, every step in the precision of the queries."""
-    scores = view.q @ view.k.mT * view.scale
-    if view.causal:
-        hidden = ~masks.causal(*view.shape[2:], device=scores.device)
-        scores = scores.masked_fill(hidden, -torch.inf)
-    weights = scores.softmax(dim=-1)
-    return dense.observe(weights, BUNDLE, lse=scores.logsumexp(dim=-1))
+    scores = _scores(view, _hidden(view))
+    return dense.observe(scores.softmax(dim=-1), BUNDLE, lse=scores.logsumexp(dim=-1))
 
 
-def _largest(found: Tensor, exact: Tensor) -> float:
-    return float((found.double() - exact.double()).abs().max())
-
-
-def table(rows: list[Row], found: list[Error]) -> dict[str, object]:
+def table(rows: list[LookCost], found: list[Error]) -> dict[str, object]:
     """All that was measured, for programs."""
     return {"lengths": [asdict(row) for row in rows], "errors": [asdict(one) for one in found]}

@@ -1,18 +1,24 @@
-"""What a user of Saccade gets: the updates of `train` and the search of `predict`."""
+"""What a user of Saccade gets: the updates of `train`, the search and class scores of `predict`."""
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Int
+import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.app.bench.sentences import numbered
+from saccade.app.bench.settings import RaceSettings
 from saccade.app.bench.timing import Work
 from saccade.blocks.inference.affine import Precision
+from saccade.config import ModelConfig
 from saccade.decode.engine import Decoding
-from saccade.tasks.base import Task
+from saccade.models.inference.lean_vit import CapturedVit, LeanVit
+from saccade.models.vision.vit import Vit
+from saccade.tasks.base import Deciding, Task
 from saccade.tasks.translation.translator import Translator
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
@@ -22,27 +28,26 @@ Texts = list[list[int]]
 
 
 def updates(
+    bench: RaceSettings,
     model: nn.Module,
     task: Task[Any],
     *,
-    device: torch.device,
-    precision: str,
     compiled: bool = False,
-    count: int = 1,
+    count: int | None = None,
 ) -> Work:
-    """So many updates after which someone looks at the losses; fetching the batches included."""
+    """Updates after which someone looks at the losses; fetching the batches included."""
     settings = TrainSettings(
         steps=1_000_000,
         learning_rate=1e-4,
         warmup=0,
-        precision="bfloat16" if precision == "bf16" else "float32",
+        precision="bfloat16" if bench.arithmetic == "bf16" else "float32",
         batches="mixed",
         compile=compiled,
     )
-    trainer = Trainer(copy.deepcopy(model), task, settings, World(0, 1, device))
+    trainer = Trainer(copy.deepcopy(model), task, settings, World(0, 1, bench.where))
 
     def work() -> None:
-        for _ in range(count):
+        for _ in range(count or bench.repeats):
             trainer.advance()
         trainer.settle()
 
@@ -73,19 +78,84 @@ def translations(
     translator, how = _Exactly(model, words), Decoding(beam=beam, precision=precision)
 
     def work() -> Texts:
-        found = translator._decode(sources, how, look=False)  # type: ignore[reportPrivateUsage]
+        found = translator._decode(sources, how)  # type: ignore[reportPrivateUsage]
         return [hypotheses[0].tokens for hypotheses in found]
 
     return work
+
+
+class LabelledImages(NamedTuple):
+    """A batch that is where it is needed already, as the peers' is."""
+
+    image: Float[Tensor, "B 3 H W"]
+    label: Int[Tensor, " B"]
+
+    @property
+    def tokens(self) -> int:
+        return len(self.label)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.image.shape)
+
+    def to(self, device: torch.device) -> "LabelledImages":
+        return LabelledImages(self.image.to(device), self.label.to(device))
+
+    def pinned(self) -> "LabelledImages":
+        return self
+
+
+@dataclass(frozen=True)
+class Classify:
+    """The same batch for ever: what the trainer needs of a task to train on it."""
+
+    only: LabelledImages
+    padding: float = 0.0
+    batches_per_epoch: int = 1
+    sizes: str = ""
+
+    @property
+    def deciding(self) -> Deciding:
+        return Deciding("loss", label="loss per image")
+
+    @property
+    def report(self) -> list[str]:
+        return []
+
+    def assets(self) -> dict[str, bytes]:
+        return {}
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        return model
+
+    def fingerprint(self) -> str:
+        return ""
+
+    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> LabelledImages:
+        return self.only
+
+    def losses(self, model: nn.Module, batch: LabelledImages) -> dict[str, Float[Tensor, ""]]:
+        """Σ −log p(label)."""
+        loss = F.cross_entropy(model(batch.image), batch.label, reduction="sum")
+        return {"cross_entropy": loss}
+
+    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
+        raise AssertionError("a bench does not validate")
+
+
+def class_scores(model: Vit, precision: Precision, *, captured: bool) -> Callable[[Tensor], Tensor]:
+    """The scores of a batch of images, as `predict` computes them; captured or not."""
+    lean = LeanVit(model, precision)
+    return CapturedVit(lean) if captured else lean
 
 
 @torch.no_grad()
 def mean_loss(model: nn.Module, task: Task[Any], device: torch.device) -> float:
     """Per token, without dropout, in float32: what every peer's must be."""
     batch = task.batch(0).to(device)
-    loss = task.loss(model.eval(), batch) / batch.tokens
+    losses = task.losses(model.eval(), batch).values()
     model.train()
-    return loss.item()
+    return sum(loss.item() for loss in losses) / batch.tokens
 
 
 def agreement(found: Texts, expected: Texts) -> float:

@@ -1,6 +1,6 @@
 """The same work done by Saccade and by what a user would pick instead, in one process, in turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -11,9 +11,11 @@ from saccade.app.bench.timing import Timing, Work, by_the_wall, held_bytes, meas
 from saccade.errors import ConfigError
 
 SACCADE = "saccade"
+DASH = "–"
+Tell = Callable[[str], None]
 
 
-class Ready(NamedTuple):
+class CheckedWork(NamedTuple):
     """Work that can be run again and again, and how far its result agrees with ours."""
 
     work: Work
@@ -28,7 +30,7 @@ class Contender:
     """
 
     name: str
-    make: Callable[[], Ready]
+    make: Callable[[], CheckedWork]
     needs: str = ""
     padding: float | None = None
 
@@ -38,7 +40,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Job:
+class Workload:
     """What all do, `repeats` times in a run.
 
     `against` is the peer that ratios are to, the fastest if empty; `agreement` is what that is
@@ -55,7 +57,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """How one did. `ratio` is how many times as fast it is as the peer named in the job."""
 
     name: str
@@ -73,36 +75,65 @@ class Row:
 class Race:
     """A job, how all did it, and why some did not."""
 
-    job: Job
-    rows: tuple[Row, ...]
+    job: Workload
+    rows: tuple[Measurement, ...]
     absent: dict[str, str]
 
+    def heading(self) -> str:
+        job, floor = self.job, f"floor {1000 * self.job.floor_seconds:.3g} ms"
+        real = "real tokens" if job.unit == "tokens" else job.unit
+        return f"{job.title}: {job.tokens:,} {real}, {floor}; × is to {job.against or DASH}"
+
+    def columns(self) -> dict[str, list[str]]:
+        """Those in which anything stands."""
+        rows, agreement = self.rows, self.job.agreement
+        same = ".1%" if agreement == "same text" else ".0e"
+        every = {
+            "": [row.name for row in rows],
+            "ms": [f"{row.milliseconds:,.4g}" for row in rows],
+            f"{self.job.unit}/s": [f"{row.tokens_per_second:,.0f}" for row in rows],
+            "×": [or_dash(row.ratio, ".2f") for row in rows],
+            "floor": [f"{row.floor_share:.1%}" for row in rows],
+            "padding": [or_dash(row.padding, ".1%") for row in rows],
+            "MiB": [or_dash(row.memory_mib, ",.0f") for row in rows],
+            "first s": [f"{row.first_seconds:.1f}" for row in rows],
+            agreement: [or_dash(row.agreement, same) for row in rows],
+        }
+        return {name: texts for name, texts in every.items() if set(texts) != {DASH}}
+
+    def remarks(self) -> list[str]:
+        return [f"not measured: {peer} ({reason})" for peer, reason in self.absent.items()]
+
     def table(self) -> dict[str, Any]:
-        """All of it, for programs."""
         return asdict(self)
+
+
+def or_dash(value: float | None, form: str = ",.1f") -> str:
+    """A number, or a dash where there is none."""
+    return DASH if value is None else f"{value:{form}}"
 
 
 class _Started(NamedTuple):
     """A contender after its first run: how long that took, and what it holds since.
 
-    `peak` is the most that it held until then: a recorded step goes on using memory that it took
-    when it was recorded, and takes none when it is measured.
+    `peak` is the most that it held until then: a captured step goes on using memory that it took
+    when it was captured, and takes none when it is measured.
     """
 
     contender: Contender
-    ready: Ready
+    ready: CheckedWork
     first_seconds: float
     held: int | None
     peak: int | None
 
 
 def run_race(
-    job: Job,
+    job: Workload,
     contenders: Sequence[Contender],
     *,
     device: torch.device,
     seconds: float,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell,
 ) -> Race:
     """Start all, time them in turn, compare. A peer that cannot run is named; it stops nobody."""
     started: dict[str, _Started] = {}
@@ -135,7 +166,7 @@ def check_peers(peers: str, known: Sequence[str]) -> None:
             raise ConfigError(f"peers={name} is not one of {', '.join(known)}")
 
 
-def choose(contenders: Sequence[Contender], peers: str) -> list[Contender]:
+def choose(contenders: Iterable[Contender], peers: str) -> list[Contender]:
     """Ours, and those of the others that are named, by commas; all where none is."""
     names = _names(peers)
     return [one for one in contenders if one.ours or not names or one.name in names]
@@ -158,13 +189,13 @@ def _start(one: Contender, device: torch.device) -> _Started:
     return _Started(one, ready, seconds, after - before, peak)
 
 
-def _row(job: Job, one: _Started, times: dict[str, Timing]) -> Row:
+def _row(job: Workload, one: _Started, times: dict[str, Timing]) -> Measurement:
     time, rival = times[one.contender.name], times.get(job.against)
     seconds = time.seconds / job.repeats
     peak = one.peak
     if one.held is not None and one.peak is not None and time.peak_bytes is not None:
         peak = max(one.peak, one.held + time.peak_bytes)
-    return Row(
+    return Measurement(
         name=one.contender.name,
         milliseconds=1000 * seconds,
         tokens_per_second=job.tokens / seconds,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,9 +11,9 @@ from saccade.app.bench.floor import Machine, rnn_flops
 from saccade.app.bench.ours import Texts, agreement, mean_loss, translations, updates
 from saccade.app.bench.peers.plain_training import training_steps
 from saccade.app.bench.peers.step_by_step import StepByStep, copy_weights
-from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
-from saccade.app.bench.sentences import Sentences, translation_task
-from saccade.app.bench.settings import LENGTHS, BenchSettings, Size
+from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
+from saccade.app.bench.sentences import SentencePairs, translation_task
+from saccade.app.bench.settings import LENGTHS, BenchSettings, Entries, Size
 from saccade.blocks.inference.affine import Precision
 from saccade.config import check_positive
 from saccade.data.vocabulary import CONTROL
@@ -36,13 +36,15 @@ MODELS: dict[Size, dict[Kind, RnnAttentionConfig]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RnnBench(BenchSettings):
-    """Training and decoding of an RNN translator with additive attention, no dropout.
+    """Measure training and decoding of an RNN with attention beside a plain loop over words.
 
     Args:
         contexts: readout decodes a whole target at once while training; input (Bahdanau's) cannot.
         beams: how many hypotheses are kept while decoding; 1 is greedy.
         steps: words of every translation: the weights are such that none ends before.
     """
+
+    known = PEERS
 
     contexts: tuple[Kind, ...] = ("readout", "input")
     beams: tuple[int, ...] = (1, 5)
@@ -52,24 +54,17 @@ class RnnBench(BenchSettings):
         super().__post_init__()
         check_positive(self, "steps")
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        return PEERS
+    def results(self, machine: Machine, tell: Tell) -> Iterator[Race]:
+        return self.race_all(self._entries(machine), tell)
 
-
-def run_rnn_bench(
-    bench: RnnBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
-) -> Iterator[Race]:
-    """For each use of the context a race in training, and one in decoding for each beam."""
-    for context in bench.contexts:
-        config = bench.sized(MODELS[bench.fitting][context])
-        field = _Field(
-            bench, machine, _model(config, bench), LENGTHS["small"].draw(bench, config.vocabulary)
-        )
-        decoding = (field.decoding(beam) for beam in bench.beams)
-        for job, contenders in (field.training(), *decoding):
-            chosen = choose(contenders, bench.peers)
-            yield run_race(job, chosen, device=bench.where, seconds=bench.seconds, tell=tell)
+    def _entries(self, machine: Machine) -> Iterator[Entries]:
+        """For each use of the context training, and decoding for each beam."""
+        for context in self.contexts:
+            config = self.sized(MODELS[self.fitting][context])
+            sentences = LENGTHS["small"].draw(self, config.vocabulary)
+            field = _RnnContenders(self, machine, _model(config, self), sentences)
+            yield field.training()
+            yield from map(field.decoding, self.beams)
 
 
 @torch.no_grad()
@@ -82,32 +77,27 @@ def _model(config: RnnAttentionConfig, bench: RnnBench) -> RnnAttention:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _RnnContenders:
     """What all contenders of a race share."""
 
     bench: RnnBench
     machine: Machine
     model: RnnAttention
-    sentences: Sentences
+    sentences: SentencePairs
 
-    def training(self) -> tuple[Job, list[Contender]]:
+    def training(self) -> Entries:
         device = self.bench.where
-        how: dict[str, Any] = {
-            "device": device,
-            "precision": self.bench.arithmetic,
-            "count": self.bench.repeats,
-        }
         task = translation_task(self.sentences, vocabulary=self.model.config.vocabulary)
         loss = mean_loss(self.model, task, device)
         batch = self.sentences.padded().to(device)
 
-        def ours() -> Ready:
-            return Ready(updates(self.model, task, **how))
+        def ours() -> CheckedWork:
+            return CheckedWork(updates(self.bench, self.model, task))
 
-        def loop() -> Ready:
+        def loop() -> CheckedWork:
             theirs = self._loop()
             differs = abs(theirs(*batch).item() - loss)
-            return Ready(training_steps(theirs, lambda: theirs(*batch), **how), differs)
+            return CheckedWork(training_steps(self.bench, theirs, lambda: theirs(*batch)), differs)
 
         lengths = self.sentences.source_lengths, self.sentences.target_lengths
         flops = 3 * rnn_flops(self.model.config, *lengths)
@@ -118,9 +108,8 @@ class _Field:
             Contender("loop", loop, padding=padding),
         ]
 
-    def decoding(self, beam: int) -> tuple[Job, list[Contender]]:
-        model, steps = self.model.eval(), self.bench.steps
-        precision: Precision = "bfloat16" if self.bench.arithmetic == "bf16" else "float32"
+    def decoding(self, beam: int) -> Entries:
+        model, steps, precision = self.model.eval(), self.bench.steps, self.bench.inference
 
         def search(precision: Precision) -> Callable[[], Texts]:
             inputs = self.sentences.inputs
@@ -133,9 +122,9 @@ class _Field:
         job = self._job(f"{steps} words decoded by", count * steps, flops, "same text")
         how = "greedily" if beam == 1 else f"with a beam of {beam}"
         job = replace(job, title=f"{job.title}, {how}, in {precision}")
-        return job, [Contender(SACCADE, lambda: Ready(search(precision))), loop]
+        return job, [Contender(SACCADE, lambda: CheckedWork(search(precision))), loop]
 
-    def _decoding_loop(self, beam: int, text: Texts) -> Ready:
+    def _decoding_loop(self, beam: int, text: Texts) -> CheckedWork:
         """The text is compared in float32; in fewer bits random weights soon go other ways."""
         theirs, steps = self._loop().eval(), self.bench.steps
         source = self.sentences.padded().source.to(self.bench.where)
@@ -149,16 +138,16 @@ class _Field:
         # On a GPU torch packs a recurrence's bfloat16 weights anew at every call, float16 never.
         halves = torch.float16 if self.bench.on_gpu else torch.bfloat16
         theirs.to(halves if self.bench.arithmetic == "bf16" else torch.float32)
-        return Ready(work, same)
+        return CheckedWork(work, same)
 
     def _loop(self) -> StepByStep:
         theirs = StepByStep(self.model.config)
         copy_weights(self.model, theirs)
         return theirs.to(self.bench.where)
 
-    def _job(self, what: str, tokens: int, flops: float, agreed: str, repeats: int = 1) -> Job:
+    def _job(self, what: str, tokens: int, flops: float, agreed: str, repeats: int = 1) -> Workload:
         config = self.model.config
-        return Job(
+        return Workload(
             title=f"{what} an RNN with attention in its {config.context}: "
             f"{len(self.sentences.sources)} sentences, {config.cell}, width {config.width}, "
             f"{config.vocabulary:,} words",

@@ -4,18 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from saccade.data.batches import pad
-from saccade.data.mixed import MixedBatches
-from saccade.data.vocabulary import CONTROL, END, PAD, START, Vocabulary
-from saccade.tasks.base import Task
-from saccade.tasks.language.task import Language, LanguageSettings
-from saccade.tasks.translation.task import Translation, TranslationSettings
+from saccade.data.vocabulary import CONTROL, OURS, Vocabulary
+from saccade.tasks.base import Preparation, Task
+from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.tokenizer import tokenizer_asset
+from saccade.tasks.translation.task import TranslationSettings
+
+PAD, START, END, _ = OURS
 
 
 class Padded(NamedTuple):
@@ -30,7 +32,7 @@ class Padded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sentences:
+class SentencePairs:
     """Pairs of rows of random words; the ends and starts are added when batches are made."""
 
     sources: list[Int[Tensor, " _"]]
@@ -45,7 +47,7 @@ class Sentences:
         source: tuple[int, int],
         target: tuple[int, int],
         seed: int = 0,
-    ) -> "Sentences":
+    ) -> "SentencePairs":
         """Lengths between the two given, END or START counted."""
         rng = torch.Generator().manual_seed(seed)
 
@@ -88,7 +90,9 @@ class Sentences:
         return 1 - self.tokens / (padded.source.numel() + padded.target.numel())
 
 
-def translation_task(sentences: Sentences, *, vocabulary: int, smoothing: float = 0.0) -> Task[Any]:
+def translation_task(
+    sentences: SentencePairs, *, vocabulary: int, smoothing: float = 0.0
+) -> Task[Any]:
     """The task as `saccade train` makes it from a user's files, all sentences in one batch."""
     longest = max(*sentences.source_lengths, *sentences.target_lengths)
     with TemporaryDirectory() as folder:
@@ -105,17 +109,24 @@ def translation_task(sentences: Sentences, *, vocabulary: int, smoothing: float 
             longest=longest + 1,
             label_smoothing=smoothing,
         )
-        task = Translation(
-            settings,
-            batch_tokens=2 * longest * len(sentences.sources),
-            seed=0,
-            plan=MixedBatches.plan,
-            vocabulary=numbered(vocabulary),
+        return settings.prepare(
+            Preparation(
+                budget=2 * longest * len(sentences.sources),
+                seed=0,
+                batching="mixed",
+                folder=_with_tokenizer(folder, vocabulary),
+            )
         )
-    return cast(Task[Any], task)  # its padding is cached, which the protocol cannot say
 
 
-def language_task(*, rows: int, window: int, vocabulary: int, seed: int = 0) -> Language:
+def _with_tokenizer(folder: str, vocabulary: int) -> Path:
+    """A folder with an asset of the task, as a run that was started before has it."""
+    for name, content in tokenizer_asset(numbered(vocabulary)).items():
+        Path(folder, name).write_bytes(content)
+    return Path(folder)
+
+
+def language_task(*, rows: int, window: int, vocabulary: int, seed: int = 0) -> Task[Any]:
     """The task as `saccade train` makes it from a text, `rows` windows to a batch."""
     rng = torch.Generator().manual_seed(seed)
     # Cutting a stream into windows leaves one out and needs one word more.
@@ -126,9 +137,8 @@ def language_task(*, rows: int, window: int, vocabulary: int, seed: int = 0) -> 
         settings = LanguageSettings(
             data=folder, unit="stream", window=window, level="words", vocabulary=vocabulary
         )
-        return Language(
-            settings, batch_tokens=rows * window, seed=seed, vocabulary=numbered(vocabulary)
-        )
+        kept = _with_tokenizer(folder, vocabulary)
+        return settings.prepare(Preparation(budget=rows * window, seed=seed, folder=kept))
 
 
 def word(token: int) -> str:

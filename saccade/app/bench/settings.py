@@ -1,25 +1,40 @@
 """What every bench against peers lets a user choose."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import torch
 
-from saccade.app.bench.floor import PRECISIONS
-from saccade.app.bench.race import check_peers
-from saccade.app.bench.sentences import Sentences
+from saccade.app.bench.floor import PRECISIONS, Machine
+from saccade.app.bench.race import Contender, Race, Tell, Workload, check_peers, choose, run_race
+from saccade.app.bench.sentences import SentencePairs
+from saccade.blocks.inference.affine import Precision
 from saccade.config import ModelConfig, check_positive
 from saccade.errors import ConfigError
 from saccade.models.text.transformer import TransformerConfig
 from saccade.train.distributed import choose_device
 
 Config = TypeVar("Config", bound=ModelConfig)
+Entries = tuple[Workload, Iterable[Contender]]  # what is raced, and who takes part
 Size = Literal["small", "base"]
 TRANSFORMERS: dict[Size, TransformerConfig] = {
     "small": TransformerConfig(vocabulary=8000, width=256, depth=3, heads=4, hidden=1024),
     "base": TransformerConfig(vocabulary=32000),
 }
+
+
+class Result(Protocol):
+    """A table: its heading and its columns for people, all of it for programs."""
+
+    def heading(self) -> str: ...
+
+    def columns(self) -> dict[str, list[str]]: ...
+
+    def remarks(self) -> list[str]: ...
+
+    def table(self) -> dict[str, Any]: ...
 
 
 class Lengths(NamedTuple):
@@ -29,9 +44,9 @@ class Lengths(NamedTuple):
     source: tuple[int, int]
     target: tuple[int, int]
 
-    def draw(self, bench: "BenchSettings", vocabulary: int) -> Sentences:
+    def draw(self, bench: "BenchSettings", vocabulary: int) -> SentencePairs:
         """Such sentences; as many as the user asked for, if at all."""
-        return Sentences.draw(
+        return SentencePairs.draw(
             bench.sentences or self.sentences,
             vocabulary=vocabulary,
             source=self.source,
@@ -58,6 +73,8 @@ class RaceSettings(ABC):
         seed: of the weights and the data.
     """
 
+    known: ClassVar[tuple[str, ...]] = ()  # the names of all peers there are
+
     device: str = "auto"
     precision: str = "auto"
     peers: str = ""
@@ -70,10 +87,15 @@ class RaceSettings(ABC):
             raise ConfigError(f"precision={self.precision} is not one of auto, {known}")
         check_peers(self.peers, self.known)
 
-    @property
     @abstractmethod
-    def known(self) -> tuple[str, ...]:
-        """The names of all peers there are."""
+    def results(self, machine: Machine, tell: Tell) -> Iterator["Result"]:
+        """Table after table, each as soon as it is measured."""
+
+    def race_all(self, entries: Iterable[Entries], tell: Tell) -> Iterator[Race]:
+        """A race for each workload; its contenders are made when its turn comes."""
+        for job, contenders in entries:
+            chosen = choose(contenders, self.peers)
+            yield run_race(job, chosen, device=self.where, seconds=self.seconds, tell=tell)
 
     @property
     def where(self) -> torch.device:
@@ -89,6 +111,11 @@ class RaceSettings(ABC):
         if self.precision == "auto":
             return "bf16" if self.on_gpu else "fp32"
         return self.precision
+
+    @property
+    def inference(self) -> Precision:
+        """The same, in the words of a model without gradients."""
+        return "bfloat16" if self.arithmetic == "bf16" else "float32"
 
     @property
     def repeats(self) -> int:
@@ -135,6 +162,6 @@ class BenchSettings(RaceSettings):
         given: dict[str, Any] = {
             name: value
             for name in ("vocabulary", "width", "depth", "heads", "hidden")
-            if (value := getattr(self, name)) is not None and hasattr(config, name)
+            if (value := getattr(self, name)) is not None and name in vars(config)
         }
         return replace(config, **given)

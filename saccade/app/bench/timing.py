@@ -24,6 +24,10 @@ class Timing:
     def milliseconds(self) -> float:
         return 1000 * self.seconds
 
+    @property
+    def peak_mib(self) -> float | None:
+        return None if self.peak_bytes is None else self.peak_bytes / 2**20
+
 
 def on_the_device(work: Work, device: torch.device) -> float:
     """Seconds from the first kernel to the last; the waiting does not drown what is short."""

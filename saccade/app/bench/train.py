@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -11,9 +12,9 @@ from saccade.app.bench.floor import Machine, language_flops, training_flops
 from saccade.app.bench.ours import mean_loss, updates
 from saccade.app.bench.peers import hugging_face_gpt2, marian, nano_gpt, torch_transformer
 from saccade.app.bench.peers.plain_training import training_steps
-from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
+from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.sentences import language_task, translation_task
-from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Size
+from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Entries, Size
 from saccade.config import check_fraction, check_positive
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Task
@@ -25,19 +26,19 @@ LANGUAGE: dict[Size, GptConfig] = {
 }
 WINDOWS: dict[Size, int] = {"small": 8, "base": 32}
 SMOOTHING = 0.1
-TRANSLATORS = (
-    "torch",
-    "torch-compiled",
-    "torch-default",
-    "huggingface",
-    "huggingface-default",
-)
+TRANSLATORS = ("torch", "torch-compiled", "torch-default", "huggingface", "huggingface-default")
 WRITERS = ("nanogpt", "nanogpt-compiled", "huggingface-compiled")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainBench(BenchSettings):
-    """An update of a translator and of a language model: forward, backward, AdamW.
+    """Measure an update of the weights: forward, backward and AdamW, in real tokens.
+
+    Peers: torch.nn.Transformer (torch: without dropout on attention weights, as ours;
+    torch-default: with it; torch-compiled), Hugging Face's Marian (huggingface: with our dropout
+    inside the MLPs; huggingface-default: without), and for the language model a GPT-2 as small
+    training scripts write it (nanogpt, nanogpt-compiled) and Hugging Face's
+    (huggingface-compiled). All start from the same weights; their losses are compared.
 
     Args:
         task: which of the two; both by default.
@@ -45,6 +46,8 @@ class TrainBench(BenchSettings):
         window: words of a row of the language model's batch.
         compiled: also measure what torch.compile makes of each, which is slow to start.
     """
+
+    known = (*TRANSLATORS, *WRITERS)
 
     task: Literal["both", "translation", "language"] = "both"
     dropout: float = 0.1
@@ -57,37 +60,25 @@ class TrainBench(BenchSettings):
         if self.window is not None:
             check_positive(self, "window")
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        return (*TRANSLATORS, *WRITERS)
+    def results(self, machine: Machine, tell: Tell) -> Iterator[Race]:
+        return self.race_all(self._entries(machine), tell)
+
+    def _entries(self, machine: Machine) -> Iterator[Entries]:
+        for name, kind in (("translation", _translation), ("language", _language)):
+            if self.task in ("both", name):
+                job, contenders = kind(self, machine)
+                wanted = [one for one in contenders if self.compiled or "compiled" not in one.name]
+                yield job, wanted
 
 
-def run_train_bench(
-    bench: TrainBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
-) -> Iterator[Race]:
-    """A race per task, as soon as it is over."""
-    kinds = {"translation": _translation, "language": _language}
-    for name, kind in kinds.items():
-        if bench.task in ("both", name):
-            job, contenders = kind(bench, machine)
-            wanted = [one for one in contenders if bench.compiled or "compiled" not in one.name]
-            yield run_race(
-                job,
-                choose(wanted, bench.peers),
-                device=bench.where,
-                seconds=bench.seconds,
-                tell=tell,
-            )
-
-
-def _translation(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]]:
+def _translation(bench: TrainBench, machine: Machine) -> Entries:
     config = replace(bench.sized(TRANSFORMERS[bench.fitting]), dropout=bench.dropout)
     sentences = LENGTHS[bench.fitting].draw(bench, config.vocabulary)
     torch.manual_seed(bench.seed)
     model = config.build().to(bench.where)
     task = translation_task(sentences, vocabulary=config.vocabulary, smoothing=SMOOTHING)
     batch = sentences.padded().to(bench.where)
-    fair = _Field(bench, model, mean_loss(model, task, bench.where), batch, sentences.padding)
+    fair = _TrainContenders(bench, model, task, batch, sentences.padding)
 
     def torch_one(*, drop_attention: bool = False) -> nn.Module:
         one = torch_transformer.TorchTranslator(
@@ -102,7 +93,7 @@ def _translation(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contend
         return marian.MarianLoss(one, smoothing=SMOOTHING)
 
     flops = training_flops(config, sentences.source_lengths, sentences.target_lengths)
-    job = Job(
+    job = Workload(
         title=f"one update of a translator: {len(sentences.sources)} sentences, "
         f"width {config.width}, {config.depth}+{config.depth} layers, "
         f"{config.vocabulary:,} words, dropout {config.dropout}, {bench.arithmetic}",
@@ -113,7 +104,7 @@ def _translation(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contend
         repeats=bench.repeats,
     )
     return job, [
-        *fair.ours(task),
+        *fair.ours(),
         fair.peer("torch", torch_one),
         fair.peer("torch-compiled", torch_one),
         fair.peer("torch-default", lambda: torch_one(drop_attention=True)),
@@ -122,7 +113,7 @@ def _translation(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contend
     ]
 
 
-def _language(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]]:
+def _language(bench: TrainBench, machine: Machine) -> Entries:
     config = bench.sized(LANGUAGE[bench.fitting])
     rows, window = bench.sentences or WINDOWS[bench.fitting], bench.window or config.longest
     config = replace(config, longest=window)
@@ -131,7 +122,7 @@ def _language(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]
     task = language_task(rows=rows, window=window, vocabulary=config.vocabulary, seed=bench.seed)
     words = task.batch(0).words.padded()
     batch = tuple(x.to(bench.where) for x in (words, task.batch(0).labels.view_as(words)))
-    fair = _Field(bench, model, mean_loss(model, task, bench.where), batch, 0.0)
+    fair = _TrainContenders(bench, model, task, batch, 0.0)
 
     def nano() -> nn.Module:
         one = nano_gpt.NanoGpt(config)
@@ -143,7 +134,7 @@ def _language(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]
         hugging_face_gpt2.copy_weights(model, one)
         return one
 
-    job = Job(
+    job = Workload(
         title=f"one update of a language model: {rows} × {window:,} words, "
         f"width {config.width}, {config.depth} layers, {config.vocabulary:,} words known, "
         f"no dropout, {bench.arithmetic}",
@@ -154,7 +145,7 @@ def _language(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]
         repeats=bench.repeats,
     )
     return job, [
-        *fair.ours(task),
+        *fair.ours(),
         fair.peer("nanogpt", nano),
         fair.peer("nanogpt-compiled", nano),
         fair.peer("huggingface-compiled", hugging_face, hugging_face_gpt2.NEEDS),
@@ -162,49 +153,38 @@ def _language(bench: TrainBench, machine: Machine) -> tuple[Job, list[Contender]
 
 
 @dataclass(frozen=True)
-class _Field:
+class _TrainContenders:
     """What all contenders of a race share."""
 
     bench: TrainBench
     model: nn.Module
-    loss: float
+    task: Task[Any]
     batch: tuple[Tensor, ...]
     padding: float
 
-    def ours(self, task: Task[Any]) -> list[Contender]:
-        def make(compiled: bool) -> Callable[[], Ready]:
-            return lambda: Ready(
-                updates(
-                    self.model,
-                    task,
-                    device=self.bench.where,
-                    precision=self.bench.arithmetic,
-                    compiled=compiled,
-                    count=self.bench.repeats,
-                )
+    @cached_property
+    def loss(self) -> float:
+        return mean_loss(self.model, self.task, self.bench.where)
+
+    def ours(self) -> list[Contender]:
+        def make(compiled: bool) -> Callable[[], CheckedWork]:
+            return lambda: CheckedWork(
+                updates(self.bench, self.model, self.task, compiled=compiled)
             )
 
         return [
-            Contender(SACCADE, make(False), padding=task.padding),
-            Contender(f"{SACCADE}-compiled", make(True), padding=task.padding),
+            Contender(SACCADE, make(False), padding=self.task.padding),
+            Contender(f"{SACCADE}-compiled", make(True), padding=self.task.padding),
         ]
 
     def peer(self, name: str, build: Callable[[], nn.Module], needs: str = "") -> Contender:
         """A module whose forward pass gives the mean loss; compiled where its name says so."""
-        device, precision = self.bench.where, self.bench.arithmetic
 
-        def make() -> Ready:
-            with device:  # fresh weights are drawn there
+        def make() -> CheckedWork:
+            with self.bench.where:  # fresh weights are drawn there
                 model = build()
             differs = abs(model.eval()(*self.batch).item() - self.loss)
             run = torch.compile(model.train()) if name.endswith("compiled") else model.train()
-            step = training_steps(
-                model,
-                lambda: run(*self.batch),
-                device=device,
-                precision=precision,
-                count=self.bench.repeats,
-            )
-            return Ready(step, differs)
+            return CheckedWork(training_steps(self.bench, model, lambda: run(*self.batch)), differs)
 
         return Contender(name, make, needs, self.padding)

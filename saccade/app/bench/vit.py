@@ -3,46 +3,34 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.app.bench.floor import BACKWARD, PRECISIONS, Machine, picture_flops
-from saccade.app.bench.ours import updates
-from saccade.app.bench.peers import hugging_face_vit, timm_vit, torchvision_vit
+from saccade.app.bench.floor import BACKWARD, PRECISIONS, Machine, image_flops
+from saccade.app.bench.ours import Classify, LabelledImages, class_scores, updates
 from saccade.app.bench.peers.plain_training import training_steps
-from saccade.app.bench.race import SACCADE, Contender, Job, Race, Ready, choose, run_race
-from saccade.app.bench.sentences import numbered
+from saccade.app.bench.peers.vit import PEERS, Peer
+from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.settings import RaceSettings
 from saccade.config import check_positive
-from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
-from saccade.models.inference.lean_vit import LeanVit, RecordedVit
 from saccade.models.names.vit import translated
 from saccade.models.vision.vit import PRESETS, Vit, VitConfig
 
-
-class Peer(NamedTuple):
-    """A library's Vision Transformer, and the package it is in."""
-
-    make: Callable[[VitConfig], nn.Module]
-    needs: str
-
-
-PEERS = {
-    "timm": Peer(timm_vit.make, timm_vit.NEEDS),
-    "torchvision": Peer(torchvision_vit.make, torchvision_vit.NEEDS),
-    "huggingface": Peer(hugging_face_vit.make, hugging_face_vit.NEEDS),
-}
 FORMS = ("", "-compiled")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitBench(RaceSettings):
-    """An update (forward, backward, AdamW) and class scores of a batch of pictures.
+    """Measure a Vision Transformer: an update of its weights, and class scores without one.
+
+    Peers: timm, torchvision and Hugging Face, each also compiled on a GPU, with the same weights.
+    They train in mixed precision as ours and read pictures with weights in the precision asked
+    for. × is to the fastest of them; what is computed is compared with ours in float32.
 
     Args:
         work: which of the two; both by default.
@@ -51,6 +39,8 @@ class VitBench(RaceSettings):
         compiled: also measure what torch.compile makes of each peer, which is slow to start; auto
             does on a GPU.
     """
+
+    known = tuple(name + form for name, form in product(PEERS, FORMS))
 
     work: Literal["both", "train", "infer"] = "both"
     model: str = "auto"
@@ -65,91 +55,33 @@ class VitBench(RaceSettings):
             check_positive(self, "batch")
 
     @property
-    def known(self) -> tuple[str, ...]:
-        return tuple(name + form for name, form in product(PEERS, FORMS))
-
-    @property
     def config(self) -> VitConfig:
         if self.model == "auto":
             return PRESETS["vit-b-16" if self.on_gpu else "vit-nano"]
         return PRESETS[self.model]
 
     @property
-    def pictures(self) -> int:
+    def images(self) -> int:
         return self.batch or (256 if self.on_gpu else 32)
 
     @property
     def compiles(self) -> bool:
         return self.on_gpu if self.compiled == "auto" else self.compiled == "yes"
 
-
-class Pictures(NamedTuple):
-    """A batch that is where it is needed already, as the peers' is."""
-
-    image: Float[Tensor, "B 3 H W"]
-    label: Int[Tensor, " B"]
-
-    @property
-    def tokens(self) -> int:
-        return len(self.label)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.image.shape)
-
-    def to(self, device: torch.device) -> "Pictures":
-        return Pictures(self.image.to(device), self.label.to(device))
-
-    def pinned(self) -> "Pictures":
-        return self
+    def results(self, machine: Machine, tell: Tell) -> Iterator[Race]:
+        field = _VitContenders.of(self)
+        works = {"train": field.training, "infer": field.inference}
+        wanted = [work for work in works if self.work in ("both", work)]
+        return self.race_all(((_job(self, machine, work), works[work]()) for work in wanted), tell)
 
 
-@dataclass(frozen=True)
-class Classify:
-    """The same batch for ever: what the trainer needs of a task to train on it."""
-
-    only: Pictures
-    padding: float = 0.0
-    batches_per_epoch: int = 1
-    vocabulary: Vocabulary = field(default_factory=lambda: numbered(8))  # no one reads it
-
-    def fingerprint(self) -> str:
-        return ""
-
-    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> Pictures:
-        return self.only
-
-    def loss(self, model: nn.Module, batch: Pictures) -> Float[Tensor, ""]:
-        """Σ −log p(label)."""
-        return F.cross_entropy(model(batch.image), batch.label, reduction="sum")
-
-    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
-        raise AssertionError("a bench does not validate")
-
-
-def run_vit_bench(
-    bench: VitBench, machine: Machine, tell: Callable[[str], None] = lambda _: None
-) -> Iterator[Race]:
-    """A race for each work, as soon as it is over."""
-    all_share = _Field.of(bench)
-    for work, contenders in (("train", all_share.training), ("infer", all_share.inference)):
-        if bench.work in ("both", work):
-            yield run_race(
-                _job(bench, machine, work),
-                choose(list(contenders()), bench.peers),
-                device=bench.where,
-                seconds=bench.seconds,
-                tell=tell,
-            )
-
-
-def _job(bench: VitBench, machine: Machine, work: str) -> Job:
-    config, flops = bench.config, picture_flops(bench.config, bench.pictures)
+def _job(bench: VitBench, machine: Machine, work: str) -> Workload:
+    config, flops = bench.config, image_flops(bench.config, bench.images)
     does = {"train": "one update of", "infer": "class scores by"}[work]
-    return Job(
+    return Workload(
         title=f"{does} a ViT: {config.image} px, patches of {config.patch}, width "
         f"{config.width}, {config.depth} layers, {bench.arithmetic}",
-        tokens=bench.pictures,
+        tokens=bench.images,
         floor_seconds=flops * (BACKWARD if work == "train" else 1) / machine.flops,
         against="",
         agreement="Δ loss" if work == "train" else "Δ logits",
@@ -170,52 +102,46 @@ def copy_weights(ours: Vit, theirs: nn.Module) -> None:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _VitContenders:
     """What all contenders share."""
 
     bench: VitBench
     model: Vit
-    batch: Pictures
+    batch: LabelledImages
     logits: Float[Tensor, "B classes"] = field(repr=False)  # by ours, in float32
 
     @classmethod
-    def of(cls, bench: VitBench) -> "_Field":
+    def of(cls, bench: VitBench) -> "_VitContenders":
         config, rng = bench.config, torch.Generator().manual_seed(bench.seed)
         torch.manual_seed(bench.seed)
         model = replace(config, dropout=0.0).build().to(bench.where).eval()
-        image = torch.randn(bench.pictures, 3, config.image, config.image, generator=rng)
-        label = torch.randint(config.classes, (bench.pictures,), generator=rng)
-        batch = Pictures(image, label).to(bench.where)
+        image = torch.randn(bench.images, 3, config.image, config.image, generator=rng)
+        label = torch.randint(config.classes, (bench.images,), generator=rng)
+        batch = LabelledImages(image, label).to(bench.where)
         with torch.no_grad():
             return cls(bench, model, batch, model(batch.image))
 
     def training(self) -> Iterator[Contender]:
         task = Classify(self.batch)
 
-        def ours() -> Ready:
-            where, arithmetic = self.bench.where, self.bench.arithmetic
-            count = self.bench.repeats
-            return Ready(updates(self.model, task, device=where, precision=arithmetic, count=count))
-
-        yield Contender(SACCADE, ours)
+        yield Contender(SACCADE, lambda: CheckedWork(updates(self.bench, self.model, task)))
         yield from self._peers(self._update)
 
     def inference(self) -> Iterator[Contender]:
-        def lean() -> LeanVit:
-            half = self.bench.arithmetic == "bf16"
-            return LeanVit(self.model, "bfloat16" if half else "float32")
+        def ours(captured: bool) -> CheckedWork:
+            return self._reading(class_scores(self.model, self.bench.inference, captured=captured))
 
-        yield Contender(SACCADE, lambda: self._reading(lean()))
+        yield Contender(SACCADE, lambda: ours(captured=False))
         if self.bench.on_gpu:
-            yield Contender(f"{SACCADE}-recorded", lambda: self._reading(RecordedVit(lean())))
+            yield Contender(f"{SACCADE}-recorded", lambda: ours(captured=True))
         yield from self._peers(self._peers_reading)
 
-    def _peers(self, ready: Callable[[nn.Module, Any], Ready]) -> Iterator[Contender]:
+    def _peers(self, ready: Callable[[nn.Module, Any], CheckedWork]) -> Iterator[Contender]:
         for (name, peer), form in product(PEERS.items(), FORMS):
             if form and not self.bench.compiles:
                 continue
 
-            def make(peer: Peer = peer, form: str = form) -> Ready:
+            def make(peer: Peer = peer, form: str = form) -> CheckedWork:
                 with self.bench.where:  # fresh weights are drawn there
                     model = peer.make(self.bench.config).eval()
                 copy_weights(self.model, model)
@@ -223,25 +149,19 @@ class _Field:
 
             yield Contender(name + form, make, peer.needs)
 
-    def _update(self, model: nn.Module, run: Any) -> Ready:
+    def _update(self, model: nn.Module, run: Any) -> CheckedWork:
         image, label = self.batch
         with torch.no_grad():
             differs = F.cross_entropy(model(image), label) - F.cross_entropy(self.logits, label)
         model.train()
-        step = training_steps(
-            model,
-            lambda: F.cross_entropy(run(image), label),
-            device=self.bench.where,
-            precision=self.bench.arithmetic,
-            count=self.bench.repeats,
-        )
-        return Ready(step, abs(differs.item()))
+        step = training_steps(self.bench, model, lambda: F.cross_entropy(run(image), label))
+        return CheckedWork(step, abs(differs.item()))
 
-    def _peers_reading(self, model: nn.Module, run: Any) -> Ready:
+    def _peers_reading(self, model: nn.Module, run: Any) -> CheckedWork:
         model.to(PRECISIONS[self.bench.arithmetic])
         return self._reading(run)
 
-    def _reading(self, run: Callable[[Tensor], Tensor]) -> Ready:
+    def _reading(self, run: Callable[[Tensor], Tensor]) -> CheckedWork:
         """Scores of the batch, again and again; it comes in the precision that is computed in."""
         image = self.batch.image.to(PRECISIONS[self.bench.arithmetic])
 
@@ -253,4 +173,4 @@ class _Field:
             for _ in range(self.bench.repeats):
                 scores()
 
-        return Ready(work, (scores().float() - self.logits).abs().max().item())
+        return CheckedWork(work, (scores().float() - self.logits).abs().max().item())

@@ -2,88 +2,104 @@
 
 import os
 import sys
-from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from saccade.errors import SaccadeError
 
-USAGE = """usage: saccade COMMAND …
 
-Train attention models on your own data, use them, and see where they look.
+class Command(NamedTuple):
+    """What is printed about a command, and where it lives; it is imported when it is asked for."""
 
-  train RECIPE     train a recipe, or go on with a run that was stopped
-  eval RUN         scores on held-out data
-  predict RUN …    translate, go on writing, or say what is on images
-  look RUN …       where the model looked for each word: in a text, or on images
-  export RUN       the model for CTranslate2 or ONNX
-  serve RUN …      the page and an HTTP interface, on this machine
-  demo             all of it on the built-in corpus, in minutes
-  list             every recipe: what it is, its lecture, its size
-  describe NAME    settings and size of a recipe or a model preset
-  bench WHAT       what training, decoding and looking cost beside other programs, in one run
+    given: str
+    about: str
+    home: str
+    parses: bool = False  # its arguments itself: its options depend on the first of them
 
-`saccade COMMAND --help` tells more."""
+
+COMMANDS = {
+    "train": Command(
+        "RECIPE",
+        "train a recipe, or go on with a run that was stopped",
+        "saccade.app.cli.train:train_command",
+        parses=True,
+    ),
+    "eval": Command("RUN", "scores on held-out data", "saccade.app.cli.of_run:evaluate", True),
+    "predict": Command(
+        "RUN …",
+        "translate, go on writing, or say what is on images",
+        "saccade.app.cli.of_run:predict",
+        parses=True,
+    ),
+    "look": Command(
+        "RUN …",
+        "where the model looked for each word: in a text, or on images",
+        "saccade.app.cli.of_run:look",
+        parses=True,
+    ),
+    "export": Command(
+        "RUN", "the model for CTranslate2 or ONNX", "saccade.app.cli.export:export_command"
+    ),
+    "serve": Command(
+        "RUN …",
+        "the page and an HTTP interface, on this machine",
+        "saccade.app.cli.serve:serve_command",
+    ),
+    "demo": Command(
+        "", "all of it on the built-in corpus, in minutes", "saccade.app.cli.demo:demo_command"
+    ),
+    "list": Command(
+        "",
+        "every recipe: what it is, its lecture, its size",
+        "saccade.app.cli.listing:list_command",
+    ),
+    "describe": Command(
+        "NAME",
+        "settings and size of a recipe or a model preset",
+        "saccade.app.cli.listing:describe_command",
+    ),
+    "bench": Command(
+        "WHAT",
+        "what training, decoding and looking cost beside other programs, in one run",
+        "saccade.app.cli.bench:bench_command",
+        parses=True,
+    ),
+}
+
+
+def usage() -> str:
+    """What `saccade` alone prints."""
+    lines = [f"  {f'{name} {one.given}':<16} {one.about}" for name, one in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: saccade COMMAND …",
+            "",
+            "Train attention models on your own data, use them, and see where they look.",
+            "",
+            *lines,
+            "",
+            "`saccade COMMAND --help` tells more.",
+        ]
+    )
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    """Run a command; each is imported only when it is asked for."""
-    if name == "train":
-        from saccade.app.cli.train import train_command
-
-        return train_command(arguments)
-    if name == "bench":
-        from saccade.app.cli.bench import bench_command
-
-        return bench_command(arguments)
+    module, _, function = COMMANDS[name].home.partition(":")
+    command: Any = vars(import_module(module))[function]
+    if COMMANDS[name].parses:
+        return command(arguments)
     import tyro
 
-    tyro.cli(
-        _command(name),
-        args=arguments,
-        prog=f"saccade {name}",
-        config=(tyro.conf.OmitArgPrefixes,),
-    )
+    config = (tyro.conf.OmitArgPrefixes,)
+    tyro.cli(command, args=arguments, prog=f"saccade {name}", config=config)
     return 0
-
-
-def _command(name: str) -> Callable[..., None]:
-    if name == "eval":
-        from saccade.app.cli.evaluate import eval_command as command
-    elif name == "predict":
-        from saccade.app.cli.predict import predict_command as command
-    elif name == "look":
-        from saccade.app.cli.look import look_command as command
-    elif name == "export":
-        from saccade.app.cli.export import export_command as command
-    elif name == "serve":
-        from saccade.app.cli.serve import serve_command as command
-    elif name == "demo":
-        from saccade.app.cli.demo import demo_command as command
-    elif name == "list":
-        from saccade.app.cli.listing import list_command as command
-    else:
-        from saccade.app.cli.listing import describe_command as command
-    return command
-
-
-COMMANDS = (
-    "train",
-    "eval",
-    "predict",
-    "look",
-    "export",
-    "serve",
-    "demo",
-    "list",
-    "describe",
-    "bench",
-)
 
 
 def main() -> None:
     """What the `saccade` command runs."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        print(usage())
         sys.exit(0 if arguments else 2)
     if arguments[0] == "--version":
         from saccade import __version__

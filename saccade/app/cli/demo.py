@@ -5,13 +5,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from saccade.app.api import TranslationModel, load
+from saccade.app.api import load
 from saccade.app.cli.output import counting, duration, say
 from saccade.app.cli.serve import serve_command
 from saccade.app.cli.train import run_training
-from saccade.app.evaluate import evaluate
+from saccade.app.kinds.translation import TranslationModel, evaluate
 from saccade.data.lingua import LinguaSettings
-from saccade.decode.engine import Decoding
 from saccade.errors import RunError
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.train.recipe import Recipe
@@ -51,8 +50,7 @@ def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
     if outcome.signal:
         raise RunError(f"stopped at step {outcome.step:,}; `saccade demo` goes on from there")
     say(f"training took {duration(time.monotonic() - begun)}, data included")
-    model = load(out, device="cpu")
-    assert isinstance(model, TranslationModel)
+    model: TranslationModel = load(out, device="cpu")
     _score(model)
     for sentence in SENTENCES:
         _show(model, sentence)
@@ -67,9 +65,7 @@ def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
 
 def _score(model: TranslationModel) -> None:
     with counting("translating the test split") as progress:
-        found = evaluate(
-            model, split="test", data="", how=Decoding(), lowercase=False, progress=progress
-        )
+        found = evaluate(model, progress=progress)
     print(f"\nBLEU {found['bleu']:.1f} on {found['sentences']:,} test sentences")
     print(f"     {found['signature']}")
     bands = "   ".join(f"{band} words: {b:.1f}" for band, b in found["bleu_by_length"].items())

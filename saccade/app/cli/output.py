@@ -17,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 
 def say(text: str) -> None:
@@ -65,6 +66,26 @@ def busy(what: str) -> Generator[None, None, None]:
         yield
     finally:
         patience.cancel()
+
+
+def print_scores(found: dict[str, Any]) -> None:
+    """Scores as a table; scores by band or site indented under their name."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in found.items():
+        label = name.replace("_", " ")
+        if isinstance(value, dict):
+            for key, part in value.items():
+                table.add_row(f"{label}: {key}", _shown(part))
+        elif isinstance(value, list):
+            for part in value:
+                table.add_row(label, str(part))
+        else:
+            table.add_row(label, _shown(value))
+    Console(highlight=False).print(table)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from saccade.app.cli.output import duration
 from saccade.train.fit import Event, Skipped, Update, Validated
-from saccade.train.run import Gathered, Note
+from saccade.train.run import DataProgress, Note
 
 LINE_EVERY = 10.0  # seconds between plain lines
 
@@ -44,11 +44,11 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, event: Event | Note | Gathered) -> None:
+    def __call__(self, event: Event | Note | DataProgress) -> None:
         match event:
             case Note(text):
                 self._print(text)
-            case Gathered(done, total):
+            case DataProgress(done, total):
                 self._tell(f"pictures {done:,}/{total:,}")
             case Update():
                 self._update(event)

@@ -12,9 +12,10 @@ from saccade.app.cli.output import duration, say
 from saccade.app.cli.progress import TrainingProgress
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
-from saccade.train.recipe import Recipe, TaskSettings
+from saccade.tasks.base import TaskSettings
+from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES, recipe
-from saccade.train.run import Outcome, train
+from saccade.train.run import TrainingOutcome, train
 from saccade.train.settings import TrainSettings
 
 M = TypeVar("M", bound=ModelConfig)
@@ -94,7 +95,7 @@ def parse_options(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Reci
     return mixed, options.out
 
 
-def run_training(chosen: Recipe, out: Path) -> Outcome:
+def run_training(chosen: Recipe, out: Path) -> TrainingOutcome:
     """Train with progress shown, and say what to do next."""
     with TrainingProgress(chosen.train.steps) as progress:
         outcome = train(chosen, out, progress)

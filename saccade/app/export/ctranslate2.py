@@ -4,9 +4,10 @@ The same numbers in another order: queries, keys and values of self-attention ar
 and positions are a table, which is written out because its own sinusoids are not interleaved.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from saccade.app.export.folder import require
 from saccade.app.export.graphs import FURTHEST
 from saccade.blocks.positions import FixedPositions, make_positions
-from saccade.data.vocabulary import CONTROL, END, START, UNKNOWN, Vocabulary
+from saccade.config import ModelConfig
+from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.transformer import TransformerConfig
@@ -28,20 +30,18 @@ EPSILON = 1e-5  # torch's own in LayerNorm
 Weights = Mapping[str, Tensor]
 
 
-def check(config: Any) -> None:
-    """Refuse what CTranslate2 has no layers for."""
+def check(config: ModelConfig) -> "Family":
+    """What a model is there; refuse what CTranslate2 has no layers for."""
     way_out = "use --to onnx, or predict without --engine"
-    if isinstance(config, GptConfig):
-        return
-    if not isinstance(config, TransformerConfig):
+    if type(config) not in FAMILIES:
+        there = " and ".join(kind.__name__.removesuffix("Config") for kind in FAMILIES)
         kind = type(config).__name__.removesuffix("Config")
-        raise ConfigError(f"CTranslate2 runs Transformer and Gpt models, not {kind}; {way_out}")
-    if config.norm != "layer":
-        raise ConfigError(f"norm={config.norm!r}: CTranslate2 has only layer norms; {way_out}")
-    if config.positions == "fraction":
-        raise ConfigError(
-            f"positions='fraction' depend on the length, CTranslate2 has one table; {way_out}"
-        )
+        raise ConfigError(f"CTranslate2 runs {there} models, not {kind}; {way_out}")
+    family, settings = FAMILIES[type(config)], asdict(config)  # type: ignore[call-overload]
+    for (field, value), reason in family.lacks.items():
+        if settings[field] == value:
+            raise ConfigError(f"{field}={value!r}{reason}; {way_out}")
+    return family
 
 
 def write_ctranslate2(
@@ -49,24 +49,18 @@ def write_ctranslate2(
 ) -> None:
     """Write model.bin, config.json and the vocabulary into a folder."""
     config: Any = model.config
-    check(config)
+    family = check(config)
     require("ctranslate2")
     # Copies: quantising multiplies the arrays it is given in place.
     weights = {
         name: tensor.detach().float().cpu().clone() for name, tensor in model.state_dict().items()
     }
-    made = (
-        _translator(config, weights)
-        if isinstance(config, TransformerConfig)
-        else _gpt(config, weights)
-    )
+    made, words = family.make(config, weights), vocabulary.entries()
+    _, start, end, unknown = (None if n is None else words[n] for n in vocabulary.special)
     made.config.layer_norm_epsilon = EPSILON
-    made.config.unk_token = CONTROL[UNKNOWN]
-    made.config.bos_token = CONTROL[START]
-    made.config.eos_token = CONTROL[END]
-    words = vocabulary.entries()
-    if isinstance(config, TransformerConfig):
-        made.config.decoder_start_token = CONTROL[START]
+    made.config.unk_token, made.config.bos_token, made.config.eos_token = unknown, start, end
+    if family.translates:
+        made.config.decoder_start_token = start
         made.config.add_source_eos = True
         made.register_source_vocabulary(words)
         made.register_target_vocabulary(words)
@@ -158,3 +152,24 @@ def _feed_forward(there: Any, weights: Weights, at: str) -> None:
 
 def _norm(there: Any, weights: Weights, at: str) -> None:
     there.gamma, there.beta = weights[f"{at}.weight"], weights[f"{at}.bias"]
+
+
+class Family(NamedTuple):
+    """How a kind of model is written, and which of its settings there are no layers for."""
+
+    make: Callable[[Any, Weights], Any]
+    translates: bool
+    lacks: dict[tuple[str, str], str]
+
+
+FAMILIES: dict[type[ModelConfig], Family] = {
+    TransformerConfig: Family(
+        _translator,
+        translates=True,
+        lacks={
+            ("norm", "batch"): ": CTranslate2 has only layer norms",
+            ("positions", "fraction"): " depend on the length, CTranslate2 has one table",
+        },
+    ),
+    GptConfig: Family(_gpt, translates=False, lacks={}),
+}

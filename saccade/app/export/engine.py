@@ -14,7 +14,6 @@ import torch
 
 from saccade.app.export.folder import require
 from saccade.data.batches import Batches
-from saccade.data.vocabulary import END
 from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Hypothesis
@@ -30,7 +29,7 @@ LIKE_OURS = 0.5
 
 
 def options(how: Decoding) -> dict[str, Any]:
-    """Our settings in its words; what comes back is ranked again by `ranked`."""
+    """Our settings in its words; what comes back is ranked again by `rank`."""
     if how.precision not in ("auto", "float32"):
         raise ConfigError(
             f"precision={how.precision!r} is our own decoder's; ctranslate2 has --engine-precision"
@@ -54,109 +53,106 @@ def options(how: Decoding) -> dict[str, Any]:
     }
 
 
-def ranked(
-    rows: list[list[int]], scores: list[float], how: Decoding, *, penalty: float
+def rank(
+    rows: list[list[int]], scores: list[float], how: Decoding, *, penalty: float, end: int
 ) -> list[Hypothesis]:
     """Hypotheses as our own search ranks them: what ended goes before what was cut off.
 
     score · lengthᵖ = log p        the rank is by log p / ((5 + length) / 6)ᵅ
     """
     beam = Beam(size=how.beam, length_penalty=how.length_penalty)
-    made: list[Hypothesis] = []
+    hypotheses: list[Hypothesis] = []
     for row, score in zip(rows, scores):
-        log_p, ended = score * len(row) ** penalty, row[-1] == END
+        log_p, ended = score * len(row) ** penalty, row[-1] == end
         words = row[:-1] if ended else row
-        made.append(Hypothesis(words, log_p / beam.penalty(len(row)), log_p, ended))
-    return sorted(made, key=lambda one: (one.finished, one.score), reverse=True)[: how.n_best]
+        hypotheses.append(Hypothesis(words, log_p / beam.penalty(len(row)), log_p, ended))
+    return sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)[: how.n_best]
 
 
 class CTranslate2Translator:
     """A translator's sentences through an exported model."""
 
     def __init__(self, folder: Path, tool: Translator) -> None:
-        self._loaded, self._tool = _Loaded("Translator", folder, tool.device), tool
-        self._entries = tool.vocabulary.entries()
-        self._number = {entry: number for number, entry in enumerate(self._entries)}
+        self._engine, self._tool = _Engine("Translator", folder, tool), tool
+        self._number = {entry: number for number, entry in enumerate(self._engine.entries)}
 
     def translate(self, texts: list[str], how: Decoding) -> Iterator[tuple[int, Translated]]:
         """Translations with the number of their text, batch by batch as they are ready."""
         if not texts:
             return
-        engine = self._loaded.ready(how)
+        workers = self._engine.workers(how)
         encoded = [self._tool.encode(text) for text in texts]
         sources = [source.tolist() for source in encoded]
         lengths = torch.tensor([[len(source)] for source in sources])
         budget = max(BATCH_TOKENS // how.beam, int(lengths.max()))
-        for rows in Batches.plan(lengths, budget=budget, seed=0).epoch(0):
+        for rows in Batches.of_lengths(lengths, budget=budget, seed=0).epoch(0):
             batch = rows.tolist()
             limits = self._tool.limits(lengths[rows, 0]).tolist()
-            found = self._search(engine, [sources[row] for row in batch], limits, how)
-            for row, hypotheses in zip(batch, found):
-                yield row, self._tool.translated(texts[row], encoded[row], hypotheses)
+            answers = self._search(workers, [sources[row] for row in batch], limits, how)
+            for row, hypotheses in zip(batch, answers):
+                yield row, self._tool.translated(texts[row], hypotheses)
 
     def _search(
-        self, engine: Any, sources: list[list[int]], limits: list[int], how: Decoding
+        self, workers: Any, sources: list[list[int]], limits: list[int], how: Decoding
     ) -> list[list[Hypothesis]]:
         """A call has one limit for all; a sentence that went past its own is asked for again."""
-        chosen = options(how)
-        words = [[self._entries[token] for token in source[:-1]] for source in sources]
-        room = {"max_decoding_length": max(limits), "min_decoding_length": 0}
+        chosen, entries = options(how), self._engine.entries
+        words = [[entries[token] for token in source[:-1]] for source in sources]
+        lengths = {"max_decoding_length": max(limits), "min_decoding_length": 0}
         try:
-            results = engine.translate_batch(words, max_input_length=0, **room, **chosen)
+            results = workers.translate_batch(words, max_input_length=0, **lengths, **chosen)
         except RuntimeError as error:  # such as a sentence longer than the table of positions
             raise DataError(
                 f"CTranslate2: {error}; shorten the text, or use no --engine"
             ) from error
-        found: list[list[Hypothesis]] = []
+        answers: list[list[Hypothesis]] = []
         for source, limit, result in zip(sources, limits, results):
             rows = [[self._number[entry] for entry in row] for row in result.hypotheses]
             if max(map(len, rows)) > limit:
-                found += self._search(engine, [source], [limit], how)
+                answers += self._search(workers, [source], [limit], how)
             else:
-                found.append(ranked(rows, result.scores, how, penalty=chosen["length_penalty"]))
-        return found
+                answers.append(self._engine.ranked(rows, result.scores, how))
+        return answers
 
 
 class CTranslate2Writer:
     """A language model's texts through an exported model."""
 
     def __init__(self, folder: Path, tool: Writer) -> None:
-        self._loaded, self._tool = _Loaded("Generator", folder, tool.device), tool
-        self._entries = tool.vocabulary.entries()
+        self._engine, self._tool = _Engine("Generator", folder, tool), tool
 
     def write(
         self, prompt: str, how: Decoding, *, count: int = 1, most_tokens: int = 100
     ) -> list[Generated]:
         """Continue a prompt `count` times."""
         tokens = self._tool.begin(prompt)
-        room = self._tool.room(tokens, most_tokens)
-        chosen = options(how)
-        results = self._loaded.ready(how).generate_batch(
-            [[self._entries[token] for token in tokens]] * count,
-            max_length=room,
+        results = self._engine.workers(how).generate_batch(
+            [[self._engine.entries[token] for token in tokens]] * count,
+            max_length=self._tool.most(tokens, most_tokens),
             include_prompt_in_result=False,
-            **chosen,
+            **options(how),
         )
-        found = [
-            ranked(result.sequences_ids, result.scores, how, penalty=chosen["length_penalty"])[0]
-            for result in results
-        ]
-        return [self._tool.generated(prompt, tokens, one) for one in found]
+        best = (self._engine.ranked(one.sequences_ids, one.scores, how)[0] for one in results)
+        return [self._tool.generated(prompt, tokens, one) for one in best]
 
 
-class _Loaded:
-    """An exported model in memory, with threads that compute."""
+class _Engine:
+    """An exported model in memory, with threads that compute, and its vocabulary."""
 
-    def __init__(self, kind: str, folder: Path, device: torch.device) -> None:
-        self._kind, self._folder, self._device = kind, folder, device
+    def __init__(self, kind: str, folder: Path, tool: Translator | Writer) -> None:
+        self._kind, self._folder, self._device = kind, folder, tool.device
+        self.entries, self._end = tool.vocabulary.entries(), tool.vocabulary.end
         self._kept = self._start()
 
-    def ready(self, how: Decoding) -> Any:
+    def workers(self, how: Decoding) -> Any:
         """Threads take the seed when they first draw, so a seed needs threads of its own."""
         if not how.sample:
             return self._kept
         require("ctranslate2").set_random_seed(how.seed)
         return self._start()
+
+    def ranked(self, rows: list[list[int]], scores: list[float], how: Decoding) -> list[Hypothesis]:
+        return rank(rows, scores, how, penalty=options(how)["length_penalty"], end=self._end)
 
     def _start(self) -> Any:
         try:

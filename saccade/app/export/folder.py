@@ -10,12 +10,13 @@ from types import ModuleType
 from typing import Any
 
 from saccade.errors import CheckpointError, ConfigError, WriteError
+from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import to_table
 
 CARD = "saccade.json"
-LAYOUT = 1  # raised when what an export holds changes, so that old ones are made anew
+LAYOUT = 2  # raised when what an export holds changes, so that old ones are made anew
 
 
 def require(package: str) -> ModuleType:
@@ -39,7 +40,7 @@ def describe(run: RunFolder, to: str, quantization: str) -> dict[str, Any]:
         "quantization": quantization,
         "layout": LAYOUT,
         "weights": sha256(run.weights),
-        "tokenizer": sha256(run.tokenizer),
+        "tokenizer": sha256(run.path / TOKENIZER),
         "run": to_table(run.load_recipe()),
     }
 
@@ -70,7 +71,7 @@ def write_export(
             shutil.rmtree(leftover, ignore_errors=True)
         temporary.mkdir()
         fill(temporary)
-        shutil.copyfile(run.tokenizer, temporary / "tokenizer.json")
+        shutil.copyfile(run.path / TOKENIZER, temporary / TOKENIZER)
         write_synced(temporary / CARD, json.dumps(description, indent=2).encode())
         _sync(temporary)
         if final.exists():

@@ -1,5 +1,6 @@
 """From a run to an export: checked first, written once, and found again while it is fresh."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +10,10 @@ from torch import nn
 from saccade.app.export import ctranslate2 as to_ctranslate2
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.folder import default_folder, describe, is_fresh, require, write_export
-from saccade.app.export.readme import ctranslate2_readme
+from saccade.app.export.readme import ctranslate2_readme, onnx_readme
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError, RunError
-from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.folder import RunFolder
 
 Target = Literal["ctranslate2", "onnx"]
@@ -37,9 +38,7 @@ def export_run(
     if not run.path.is_dir():
         raise RunError(f"there is no run at {run.path}; `saccade train NAME` makes one")
     recipe = run.load_recipe()
-    if isinstance(recipe.task, CaptioningSettings):
-        raise ConfigError(f"{run.path} is a captioner; export is for models of text alone")
-    config = recipe.model
+    config, name = recipe.model, run.path.name
     if to == "ctranslate2":
         to_ctranslate2.check(config)
     elif quantization != "float32":
@@ -51,16 +50,17 @@ def export_run(
     description = describe(run, to, quantization)
     if is_fresh(final, description):
         return final, False
-    vocabulary = Vocabulary.load(run.tokenizer)
+    vocabulary = Vocabulary.load(run.path / TOKENIZER)
 
     def fill(folder: Path) -> None:
         if to == "ctranslate2":
             to_ctranslate2.write_ctranslate2(network, vocabulary, folder, quantization)
-            text = ctranslate2_readme(config, run.path.name, quantization)
+            translates = to_ctranslate2.check(config).translates
+            text = ctranslate2_readme(name, quantization, vocabulary, translates=translates)
         else:
             from saccade.app.export.onnx import write_onnx
 
-            text = write_onnx(network, folder, run.path.name)
+            text = onnx_readme(name, vocabulary, *write_onnx(network, folder, asdict(recipe.task)))
         (folder / "README.md").write_text(text, encoding="utf-8")
 
     write_export(run, final, description, fill)

@@ -7,101 +7,99 @@ import copy
 import json
 import logging
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
+from torch.nn.utils import parametrize
 
-from saccade.app.export.attentive import gpt_graphs, transformer_graphs
-from saccade.app.export.convolutional import convolutional_graphs
-from saccade.app.export.graphs import Graphs, Slot
-from saccade.app.export.readme import onnx_readme
-from saccade.app.export.recurrent import (
-    rnn_attention_graphs,
-    rnn_language_graphs,
-    seq2seq_graphs,
-)
+from saccade.app.export.graphs import EXAMPLE, FURTHEST, Slot, StartGraph, StepGraph, graphs_of
+from saccade.app.export.recurrence import use_operators
+from saccade.blocks.positions import FixedPositions
 from saccade.errors import ConfigError
-from saccade.models.text.convolutional import ConvSeq2Seq
-from saccade.models.text.gpt import Gpt
-from saccade.models.text.rnn_attention import RnnAttention
-from saccade.models.text.rnn_language import RnnLanguageModel
-from saccade.models.text.seq2seq import Seq2Seq
-from saccade.models.text.transformer import Transformer
 
-# No two are the same, so that the exporter cannot take one size for another.
-EXAMPLE = {"rows": 3, "source": 5, "past": 4, "words": 2}
 LARGEST_FILE = 1_500_000_000  # a file of this format ends at two gigabytes; weights go beside it
-DTYPES = {"float32": torch.float32, "bool": torch.bool, "int64": torch.int64}
-MAKERS: dict[type[nn.Module], Any] = {
-    Transformer: transformer_graphs,
-    Gpt: gpt_graphs,
-    ConvSeq2Seq: convolutional_graphs,
-    Seq2Seq: seq2seq_graphs,
-    RnnAttention: rnn_attention_graphs,
-    RnnLanguageModel: rnn_language_graphs,
-}
 
 
-def graphs_of(model: nn.Module) -> Graphs:
-    """The two functions of a model."""
-    if type(model) not in MAKERS:
-        raise ConfigError(f"{type(model).__name__} cannot be written as ONNX")
-    return MAKERS[type(model)](model)
+class Interface(NamedTuple):
+    """What goes in and out of the graphs: of the encoder, if there is one, and of a step."""
+
+    inputs: list[Slot]
+    tokens: Slot
+    state: list[Slot]
 
 
-def write_onnx(model: nn.Module, folder: Path, name: str) -> str:
-    """Write the graphs and their interface into a folder; gives the text of its README."""
-    graphs = graphs_of(copy.deepcopy(model).float())
-    tokens = Slot("tokens", ("rows", 1 if graphs.encoder else "words"), dtype="int64")
-    scores = Slot("scores", ("rows", model.config.vocabulary))  # type: ignore[union-attr]
-    after = [Slot(f"next_{slot.name}", _grown(slot.shape)) for slot in graphs.state if slot.changes]
-    if graphs.encoder is not None:
-        source = Slot("source", ("rows", "source"), dtype="int64")
-        lengths = Slot("lengths", ("rows",), dtype="int64")
-        started = [slot for slot in graphs.state if "past" not in slot.shape]
-        _write(graphs.encoder, [source, lengths], started, folder / "encoder.onnx")
-    _write(graphs.decoder, [tokens, *graphs.state], [scores, *after], folder / "decoder.onnx")
-    interface = {"encoder": graphs.encoder is not None, "state": list(map(asdict, graphs.state))}
-    (folder / "interface.json").write_text(json.dumps(interface, indent=2))
-    return onnx_readme(name, graphs.state, translates=graphs.encoder is not None)
+def write_onnx(
+    model: nn.Module, folder: Path, settings: Mapping[str, Any] | None = None
+) -> Interface:
+    """Write the graphs and their interface into a folder; settings of the task fix sizes."""
+    model = copy.deepcopy(model).float().cpu().eval()
+    # Weights made of others, such as normed ones, are computed once and not in every step.
+    with torch.no_grad(), parametrize.cached():
+        inputs, decoder = graphs_of(model, settings)
+        _prepare(model)
+        slots = _write_decoder(decoder, folder / "decoder.onnx")
+        if inputs:
+            started = {key: slot for key, slot in slots.items() if "past" not in slot.shape}
+            encoder = StartGraph(decoder.model, started)
+            program = _program(encoder, inputs, [slot.name for slot in started.values()])
+            _save(program, encoder, folder / "encoder.onnx")
+    table = {"encoder": bool(inputs), "state": [asdict(slot) for slot in slots.values()]}
+    (folder / "interface.json").write_text(json.dumps(table, indent=2))
+    return Interface(inputs, decoder.tokens, list(slots.values()))
 
 
-def _grown(shape: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    return tuple("past_and_words" if size == "past" else size for size in shape)
+def _write_decoder(decoder: StepGraph, path: Path) -> dict[str, Slot]:
+    """Write a step; gives its state, of which what no step reads is no part."""
+    slots = decoder.slots
+    after = [f"next_{slot.name}" for slot in slots.values() if slot.changes]
+    program = _program(decoder, [decoder.tokens, *slots.values()], ["scores", *after])
+    given = program.model.graph.inputs
+    for value in [value for value in given if not value.uses()]:
+        given.remove(value)
+    _save(program, decoder, path)
+    names = {value.name for value in given}
+    return {key: slot for key, slot in slots.items() if slot.name in names}
 
 
-def _write(module: nn.Module, inputs: list[Slot], outputs: list[Slot], path: Path) -> None:
+def _prepare(model: nn.Module) -> None:
+    """Let a copy of a model be traced."""
+    use_operators(model)
+    furthest = max(FURTHEST, asdict(model.config).get("longest", 0))  # type: ignore[arg-type]
+    for module in model.modules():
+        if isinstance(module, FixedPositions):
+            module(0, furthest)
+
+
+def _program(module: StartGraph | StepGraph, inputs: list[Slot], outputs: list[str]) -> Any:
+    free = [{i: d for i, d in enumerate(slot.shape) if isinstance(d, str)} for slot in inputs]
+    first, *rest = free
+    # The state comes as `*state`, one group.
+    dynamic = (first, tuple(rest)) if isinstance(module, StepGraph) else (tuple(free),)
+    try:
+        with _quiet():
+            return torch.onnx.export(
+                module.eval(),
+                tuple(slot.example(EXAMPLE) for slot in inputs),
+                input_names=[slot.name for slot in inputs],
+                output_names=outputs,
+                dynamic_shapes=dynamic,
+                dynamo=True,
+                verbose=False,
+            )
+    except torch.onnx.OnnxExporterError as error:
+        kind, part = type(module.model).__name__, type(module).__name__
+        raise ConfigError(f"{kind} cannot be written as ONNX: no graph of its {part}") from error
+
+
+def _save(program: Any, module: nn.Module, path: Path) -> None:
     size = sum(tensor.nbytes for tensor in module.state_dict().values())
-    with _quiet(), torch.no_grad():
-        program: Any = torch.onnx.export(
-            module.eval(),
-            tuple(map(_example, inputs)),
-            input_names=[slot.name for slot in inputs],
-            output_names=[slot.name for slot in outputs],
-            dynamic_shapes=_dynamic(inputs),
-            dynamo=True,
-            verbose=False,
-        )
+    with _quiet():
         program.save(str(path), external_data=size > LARGEST_FILE)
-
-
-def _example(slot: Slot) -> Tensor:
-    shape = [EXAMPLE[size] if isinstance(size, str) else size for size in slot.shape]
-    return torch.ones(shape, dtype=DTYPES[slot.dtype])
-
-
-def _dynamic(inputs: list[Slot]) -> tuple[Any, ...]:
-    first, *rest = (
-        {axis: size for axis, size in enumerate(slot.shape) if isinstance(size, str)}
-        for slot in inputs
-    )
-    # The state comes as `*state`, one group; an encoder has two plain arguments.
-    return (first, *rest) if inputs[0].name == "source" else (first, tuple(rest))
 
 
 @contextmanager

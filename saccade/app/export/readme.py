@@ -1,12 +1,12 @@
 """What lies in an exported folder, for those who find it without us."""
 
-from saccade.app.export.graphs import Slot
-from saccade.config import ModelConfig
-from saccade.data.vocabulary import END, PAD, START, UNKNOWN
-from saccade.models.text.transformer import TransformerConfig
+from collections.abc import Sequence
 
-TOKENS = f"""`tokenizer.json` is read by the `tokenizers` package. Numbers below four are control
-tokens: {PAD} fills up, {START} starts a text, {END} ends it, {UNKNOWN} is an unknown word."""
+from saccade.app.export.graphs import Slot
+from saccade.data.vocabulary import Vocabulary
+
+_TOKENS = """`tokenizer.json` is read by the `tokenizers` package. Some numbers are control tokens:
+{pad} fills up, {start} starts a text, {end} ends it, {unknown} is an unknown word."""
 
 _TRANSLATE = """translator = ctranslate2.Translator(".")
 source = [entries[i] for i in tokenizer.encode("…", add_special_tokens=False).ids]
@@ -21,18 +21,37 @@ print(tokenizer.decode(result.sequences_ids[0]))
 """
 
 
-def ctranslate2_readme(config: ModelConfig, name: str, quantization: str) -> str:
+_MEANINGS = {
+    "source": "the words of each sentence, then {end} for its end, filled up with {pad}",
+    "lengths": "the end included",
+    "images": "red, green and blue from 0 to 255",
+}
+_READ = """`encoder.onnx` takes {given}. It gives the state
+before the first word; a state with a `past` begins with a past of 0.
+"""
+_START = """There is no encoder: at first every state is zeros, and a `past` has the size 0.
+"""
+
+
+def control_tokens(vocabulary: Vocabulary) -> dict[str, int | None]:
+    """The numbers that are no words."""
+    return vocabulary.special._asdict()
+
+
+def ctranslate2_readme(
+    name: str, quantization: str, vocabulary: Vocabulary, *, translates: bool
+) -> str:
     """How to use a CTranslate2 folder without Saccade."""
-    translates = isinstance(config, TransformerConfig)
+    control = control_tokens(vocabulary)
     kind = "translator" if translates else "language model"
-    use = _TRANSLATE if translates else _WRITE.format(start=START)
+    use = _TRANSLATE if translates else _WRITE.format(**control)
     end = "The end of the source is added by the engine. " if translates else ""
     return f"""# {name} for CTranslate2
 
 A {kind} trained by Saccade, weights as {quantization}. {end}`saccade.json` says which run it was
 made of.
 
-{TOKENS}
+{_TOKENS.format(**control)}
 
 ```python
 import ctranslate2
@@ -44,26 +63,32 @@ entries = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
 """
 
 
-def onnx_readme(name: str, state: list[Slot], *, translates: bool) -> str:
+def onnx_readme(
+    name: str, vocabulary: Vocabulary, inputs: Sequence[Slot], tokens: Slot, state: Sequence[Slot]
+) -> str:
     """What goes into the graphs and what comes out."""
     rows = "\n".join(
-        f"| `{slot.name}` | {slot.dtype} | {' × '.join(map(str, slot.shape))} | "
+        f"| `{slot.name}` | {slot.dtype} | {_shape(slot)} | "
         f"{'`next_' + slot.name + '`' if slot.changes else 'stays as it is'} |"
         for slot in state
     )
-    words, first = (
-        ("1", f"{START}") if translates else ("words", f"{START} (lines) or {END} (stream)")
+    control = control_tokens(vocabulary)
+    start, end = control["start"], control["end"]
+    first = f"{start}" if inputs else f"{start} (lines) or {end} (stream)"
+    given = " and ".join(
+        f"`{slot.name}` ({_shape(slot)}, {slot.dtype}: {_MEANINGS[slot.name].format(**control)})"
+        for slot in inputs
     )
     return f"""# {name} as ONNX
 
 `saccade.json` says which run it was made of, `interface.json` has the table below for programs.
 
-{TOKENS}
+{_TOKENS.format(**control)}
 
-{_READ if translates else _START}
-`decoder.onnx` takes `tokens` (rows × {words}, int64), the words chosen last, and the state; it
+{_READ.format(given=given) if inputs else _START}
+`decoder.onnx` takes `tokens` ({_shape(tokens)}, int64), the words chosen last, and the state; it
 gives `scores` (rows × vocabulary) of the next word, before softmax, and the state after it. The
-first token is {first}; a row is done when {END} is chosen. To keep some hypotheses and drop
+first token is {first}; a row is done when {end} is chosen. To keep some hypotheses and drop
 others, index the rows of every state.
 
 | state | type | shape | after the step |
@@ -72,9 +97,5 @@ others, index the rows of every state.
 """
 
 
-_READ = """`encoder.onnx` takes `source` (rows × source, int64: the words of each sentence, then
-2 for its end, filled up with 0) and `lengths` (rows, int64, the end included). It gives the state
-before the first word; a state with a `past` begins with a past of 0.
-"""
-_START = """There is no encoder: at first every state is zeros, and a `past` has the size 0.
-"""
+def _shape(slot: Slot) -> str:
+    return " × ".join(map(str, slot.shape))

@@ -1,9 +1,11 @@
-"""What lies along one side of a look: words and their pieces, or the cells of a picture."""
+"""What lies along one side of a look: words and their pieces, or the cells of an image."""
 
-from typing import Any
+from collections.abc import Collection, Sequence
 
+from saccade.app.look.document import AxisEntry, GridEntry
+from saccade.attention.axes import Axis
 from saccade.data.images.lattice import Lattice
-from saccade.data.vocabulary import CONTROL, Vocabulary
+from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans
 
 SHORT = {"<start of text>": "<start>", "<end of text>": "<end>", "<unknown word>": "<unknown>"}
@@ -15,29 +17,38 @@ def text_axis(
     *,
     spans: list[tuple[int, int]] | None = None,
     text: str | None = None,
-) -> dict[str, Any]:
+    prompt: int | None = None,
+    log_p: Sequence[float | None] | None = None,
+    choices: list[list[tuple[str, float]]] | None = None,
+) -> AxisEntry:
     """Tokens and the ranges of them that are words; spans are those of the text, if it is known.
 
     A piece belongs to the word that its first visible character lies in.
     """
     text = vocabulary.decode(tokens) if text is None else text
     spans = vocabulary.spans_of(tokens) if spans is None else spans
-    return {
-        "kind": "tokens",
-        "tokens": _spaced(labels(vocabulary, tokens), [text[a:b] for a, b in spans]),
-        "words": word_ranges(tokens, spans, text),
-        "prompt": len(tokens),
-        "log_p": None,
-        "choices": None,
-        "grid": None,
-    }
+    return AxisEntry(
+        tokens=_spaced(labels(vocabulary, tokens), [text[a:b] for a, b in spans]),
+        words=word_ranges(tokens, spans, text, vocabulary.special),
+        prompt=len(tokens) if prompt is None else prompt,
+        log_p=None if log_p is None else list(log_p),
+        choices=choices,
+    )
 
 
-def laid(lattice: Lattice) -> dict[str, Any]:
-    """Where the cells of a picture lie: the middle of each row and column, as shares of a side."""
-    middles = {"down": lattice.down, "across": lattice.across}
-    shares = {way: [round(share, 6) for share in many.tolist()] for way, many in middles.items()}
-    return {"height": lattice.height, "width": lattice.width, **shares}
+def grid_axis(axis: Axis) -> AxisEntry:
+    """Cells have no words; where they lie is their name."""
+    return AxisEntry(kind="grid", grid=grid_entry(axis.lattice, special=axis.special))
+
+
+def grid_entry(lattice: Lattice, *, special: int = 0) -> GridEntry:
+    """Where the cells of an image lie."""
+    down, across = (
+        [round(x, 6) for x in middles.tolist()] for middles in (lattice.down, lattice.across)
+    )
+    return GridEntry(
+        height=lattice.height, width=lattice.width, down=down, across=across, special=special
+    )
 
 
 def labels(vocabulary: Vocabulary, tokens: list[int]) -> list[str]:
@@ -52,7 +63,7 @@ def _spaced(pieces: list[str], parts: list[str]) -> list[str]:
 
 
 def word_ranges(
-    tokens: list[int], spans: list[tuple[int, int]], text: str
+    tokens: list[int], spans: list[tuple[int, int]], text: str, special: Collection[int | None]
 ) -> list[tuple[int, int]]:
     """Which pieces [from, to) make up each word; control tokens belong to none.
 
@@ -63,7 +74,7 @@ def word_ranges(
     word, last, blank = 0, -1, 0
     for piece, (start, end) in enumerate(spans):
         part = text[start:end]
-        if tokens[piece] < len(CONTROL):
+        if tokens[piece] in special:
             blank = 0
             continue
         if not part.strip():

@@ -1,208 +1,184 @@
-"""The look document: all that the page needs to know of one look, as one JSON object.
+"""The look document: all that the page is told of one look. The page reads nothing else.
 
 What is kept depends on length. Short inputs keep every weight. Long ones keep statistics, maps
 and the largest weights of every head, and for some heads the queries and keys from which the page
 computes any weight exactly. What was left out for size is said in `notes`.
+
+Whoever changes a field's name or meaning counts `VERSION` up, here and in `page/main.js`.
 """
 
-from typing import Any
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from torch import Tensor
-
-from saccade.app.look.arrays import Blobs
-from saccade.app.look.axis import text_axis
-from saccade.app.look.captioning.document import caption_document
-from saccade.app.look.captioning.images import Shown
-from saccade.app.look.settings import FORMAT, Looker, LookSettings, place_name
-from saccade.app.look.site import Plan, add_zoom, site_entry
-from saccade.app.look.telling import choices_of, history, rounded
-from saccade.attention.axes import Axis
-from saccade.data.vocabulary import END, START
-from saccade.decode.beam import Beam
-from saccade.decode.engine import Decoding
-from saccade.decode.protocol import Candidate
+from saccade.app.look.arrays import ArrayRef, Blobs
+from saccade.config import from_dict
 from saccade.errors import ConfigError
-from saccade.tasks.captioning.captioner import Describer
-from saccade.tasks.language.teacher_forced import Reread, reread_text, reread_translation
-from saccade.tasks.language.writer import Writer
-from saccade.tasks.translation.translator import Translated, Translator
+
+FORMAT, VERSION = "saccade-look", 2
+LONGEST_TITLE = 60
 
 
-def look_document(
-    looker: Looker,
-    given: str | Tensor | Shown,
-    settings: LookSettings,
-    *,
-    compare: Looker | None = None,
-) -> dict[str, Any]:
-    """Run a model on a text or a picture, and a second one to compare it with; tell where they
-    looked.
+@dataclass(frozen=True, kw_only=True)
+class GridEntry:
+    """Where the cells of an image lie: the middle of each row and column, as shares of a side.
+
+    `special` is how many positions come before the first cell, such as class tokens.
     """
-    lookers = [looker] if compare is None else [looker, compare]
-    kinds = {type(one.tool) for one in lookers}
-    if len(kinds) > 1:
-        raise ConfigError(
-            f"{lookers[0].name} and {lookers[1].name} do different work; compare two of a kind"
+
+    height: int
+    width: int
+    down: list[float]
+    across: list[float]
+    special: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxisEntry:
+    """What lies along a side: tokens, of which [from, to) make up each word, or cells.
+
+    The first `prompt` tokens were given, the rest written. `choices` are the most probable tokens
+    of each place with their probabilities.
+    """
+
+    kind: Literal["tokens", "grid"] = "tokens"
+    tokens: list[str] = field(default_factory=list[str])
+    words: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    prompt: int = 0
+    log_p: list[float | None] | None = None
+    choices: list[list[tuple[str, float]]] | None = None
+    grid: GridEntry | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoomEntry:
+    """Queries and keys of some heads, from which any weight follows: exp(scale · q kᵀ − lse)."""
+
+    heads: list[int]
+    scale: float
+    q: ArrayRef
+    k: ArrayRef
+    lse: ArrayRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteEntry:
+    """One place where the model attends; `rows` and `columns` name axes of its look.
+
+    `cell` is how many positions a cell of its maps holds, down and across. A `derived` site is
+    worked out from others.
+    """
+
+    name: str
+    rows: str
+    columns: str
+    heads: int
+    causal: bool
+    reach: int | None
+    cell: list[int]
+    arrays: dict[str, ArrayRef]
+    zoom: ZoomEntry | None = None
+    derived: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateEntry:
+    """A hypothesis after one step of a search; `parent` counts those of the step before."""
+
+    text: str
+    token: str
+    parent: int | None
+    score: float
+    log_probability: float
+    ended: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookEntry:
+    """One text and where the model looked; `beam` is the history of the search for it.
+
+    `image` is the number of the image that a caption is of, and `hard` says that the model looked
+    at one cell at a time.
+    """
+
+    run: str
+    label: str
+    text: str
+    score: float | None
+    log_probability: float | None
+    finished: bool | None
+    axes: dict[str, AxisEntry]
+    sites: list[SiteEntry]
+    beam: list[list[CandidateEntry]] | None = None
+    image: int | None = None
+    hard: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedBox:
+    """A part of an image: left, top, right and bottom as shares of its sides."""
+
+    label: str
+    box: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageEntry:
+    """A square image of `side` pixels as a data URL; a model sees `seen` of them."""
+
+    name: str
+    source: str
+    side: int
+    seen: int
+    boxes: list[MarkedBox]
+    references: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookDocument:
+    """Everything. `kind` names the page's module that shows it."""
+
+    format: Literal["saccade-look"] = FORMAT
+    version: int = VERSION
+    kind: str
+    title: str
+    notes: list[str]
+    looks: list[LookEntry]
+    blobs: list[str]
+    images: list[ImageEntry] = field(default_factory=list[ImageEntry])
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        names: Iterable[str],
+        subject: str,
+        looks: list[LookEntry],
+        blobs: Blobs,
+        images: Iterable[ImageEntry] = (),
+    ) -> "LookDocument":
+        """What the models of these names made of the subject."""
+        short = subject if len(subject) <= LONGEST_TITLE else f"{subject[: LONGEST_TITLE - 3]}…"
+        title = f"{' and '.join(names)} · {short}"
+        return cls(
+            kind=kind,
+            title=title,
+            notes=blobs.notes,
+            looks=looks,
+            blobs=blobs.texts,
+            images=list(images),
         )
-    if isinstance(looker.tool, Describer):
-        shown = given if isinstance(given, Shown) else Shown.of(given, looker.tool)
-        return caption_document(lookers, [shown], settings)
-    if not isinstance(given, str):
-        raise ConfigError(f"{looker.name} reads text, not pictures")
-    return _text_document(lookers, given, settings)
 
 
-def _text_document(lookers: list[Looker], text: str, settings: LookSettings) -> dict[str, Any]:
-    blobs, notes = Blobs(), list[str]()
-    looks: list[dict[str, Any]] = []
-    share = settings.budget // len(lookers)
-    for one in lookers:
-        if isinstance(one.tool, Translator):
-            many = 1 if len(lookers) > 1 else settings.beam
-            looks += _translations(one.name, one.tool, text, settings, many, blobs, notes)
-        elif isinstance(one.tool, Writer):
-            looks.append(_written(one.name, one.tool, text, settings, share, blobs, notes))
-    short = text if len(text) <= 60 else f"{text[:57]}…"
-    return {
-        "format": FORMAT,
-        "kind": "translation" if isinstance(lookers[0].tool, Translator) else "language",
-        "title": f"{' and '.join(one.name for one in lookers)} · {short}",
-        "notes": list(dict.fromkeys(notes)),
-        "looks": looks,
-        "blobs": blobs.texts,
-    }
+def to_json(document: LookDocument) -> str:
+    """As ASCII; numbers that JSON does not have are refused."""
+    return json.dumps(document, default=vars, allow_nan=False, separators=(",", ":"))
 
 
-def _translations(
-    name: str,
-    translator: Translator,
-    text: str,
-    settings: LookSettings,
-    many: int,
-    blobs: Blobs,
-    notes: list[str],
-) -> list[dict[str, Any]]:
-    """The n-best list; the best carries the history of the search."""
-    steps: list[list[Candidate]] = []
-
-    def tell(step: dict[int, list[Candidate]]) -> list[int]:
-        steps.extend(step.values())
-        return []
-
-    how = Decoding(
-        beam=settings.beam,
-        n_best=min(many, settings.beam),
-        length_penalty=settings.length_penalty,
-    )
-    ((_, best),) = translator.translate([text], how, on_step=tell)
-    looks = [
-        _translation(name, translator, one, place, settings, blobs, notes)
-        for place, one in enumerate((best, *best.others))
-    ]
-    if settings.beam > 1:
-        beam = Beam(size=settings.beam, length_penalty=settings.length_penalty)
-        looks[0]["beam"] = history(translator.vocabulary, steps, beam)
-    return looks
-
-
-def _translation(
-    name: str,
-    translator: Translator,
-    one: Translated,
-    place: int,
-    settings: LookSettings,
-    blobs: Blobs,
-    notes: list[str],
-) -> dict[str, Any]:
-    vocabulary = translator.vocabulary
-    source = [*vocabulary.encode(one.source), END]
-    said = [*one.tokens, *([END] if one.finished else [])]
-    plan = Plan.of(translator.model, max(len(source), len(said)), settings.budget // settings.beam)
-    seen = reread_translation(
-        translator, one.source, one.tokens, finished=one.finished, keep=plan.keep
-    )
-    axes = {
-        "source": text_axis(
-            vocabulary, source, spans=vocabulary.spans(one.source), text=one.source
-        ),
-        "target": text_axis(vocabulary, said)
-        | {"log_p": rounded(seen.log_p), "choices": choices_of(vocabulary, seen.choices)},
-        "past": text_axis(vocabulary, [START, *said[:-1]]),
-    }
-    sites = _sites(seen, plan, settings, blobs, notes, columns={"target": "past"})
-    return {
-        "run": name,
-        "label": place_name(place),
-        "text": one.text,
-        "score": one.score,
-        "log_probability": one.log_probability,
-        "finished": one.finished,
-        "axes": axes,
-        "sites": sites,
-        "beam": None,
-    }
-
-
-def _written(
-    name: str,
-    writer: Writer,
-    text: str,
-    settings: LookSettings,
-    budget: int,
-    blobs: Blobs,
-    notes: list[str],
-) -> dict[str, Any]:
-    """A text that was given, and what the model wrote after it."""
-    tokens = writer.begin(text)
-    given, score, finished = len(tokens), None, None
-    if settings.most_tokens:
-        how = Decoding(
-            beam=1, sample=settings.sample, temperature=settings.temperature, seed=settings.seed
-        )
-        (written,) = writer.write(text, how, most_tokens=settings.most_tokens)
-        tokens, score, finished = written.tokens, written.score, written.finished
-    plan = Plan.of(writer.model, len(tokens), budget)
-    seen = reread_text(writer, tokens, keep=plan.keep)
-    chosen = {
-        "prompt": given,
-        "log_p": [None, *rounded(seen.log_p)],
-        "choices": [[], *choices_of(writer.vocabulary, seen.choices)],
-    }
-    return {
-        "run": name,
-        "label": "best",
-        "text": writer.vocabulary.decode(tokens),
-        "score": score,
-        "log_probability": sum(seen.log_p[given - 1 :]) if settings.most_tokens else None,
-        "finished": finished,
-        "axes": {"text": text_axis(writer.vocabulary, tokens) | chosen},
-        "sites": _sites(seen, plan, settings, blobs, notes, columns={}),
-        "beam": None,
-    }
-
-
-def _sites(
-    seen: Reread,
-    plan: Plan,
-    settings: LookSettings,
-    blobs: Blobs,
-    notes: list[str],
-    *,
-    columns: dict[str, str],
-) -> list[dict[str, Any]]:
-    """Every site; looks of an axis at itself may be told to name their columns otherwise."""
-    entries: list[dict[str, Any]] = []
-    before = blobs.size
-    for name, glance in seen.sites.items():
-        rows, across = seen.axes[name]
-        entry = site_entry(name, glance, plan, blobs)
-        entry |= {"rows": rows.name, "columns": _column_name(rows, across, columns)}
-        entries.append(entry)
-    notes += plan.notes
-    left = plan.budget - (blobs.size - before)
-    notes += add_zoom(entries, list(seen.sites.values()), settings.zoom, left, blobs)
-    return entries
-
-
-def _column_name(rows: Axis, across: Axis, renamed: dict[str, str]) -> str:
-    return renamed.get(across.name, across.name) if rows == across else across.name
+def read_json(text: str) -> LookDocument:
+    """The inverse of `to_json`; refuses what is no look document of this version."""
+    values: Any = json.loads(text)
+    if isinstance(values, dict) and values.get("version") != VERSION:
+        raise ConfigError(f"this reads version {VERSION} of a look, not {values.get('version')!r}")
+    return from_dict(LookDocument, values, where="look")

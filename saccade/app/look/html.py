@@ -6,32 +6,21 @@ style by their hashes, and lets it speak to its own server only when it was serv
 
 import base64
 import hashlib
-import json
+import posixpath
 import re
 from html import escape
 from importlib.resources import files
-from typing import Any
 
-# In the order in which they build on each other.
-MODULES = (
-    *("dom", "format", "decode", "tiles", "axis", "attention", "gaze", "statistics", "colour"),
-    *("state", "controls", "plan", "heatmap", "picture", "tools", "ribbons", "scrubber", "beam"),
-    *("grid", "readout", "picks", "strip", "margins", "long", "detail", "nbest"),
-    *("caption-maps", "caption-paint", "caption-stage", "caption-strip", "caption-side"),
-    *("caption-tiles", "caption-tools", "caption-gallery", "caption-eye", "caption"),
-    *("caption-compare", "translation", "language", "compare", "picture-drop", "server", "help"),
-    "main",
-)
+from saccade.app.look.document import LookDocument, to_json
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?function|const|let|class)", re.MULTILINE)
-_NAME = re.compile(r"^(export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+IMPORT = re.compile(r'^import \{([^}]*)\} from "([\w./-]+)\.js";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?function|const|let|class)", re.MULTILINE)
 
 
-def page_html(document: dict[str, Any] | None, *, served: bool = False) -> str:
+def page_html(document: LookDocument | None, *, served: bool = False) -> str:
     """One self-contained page; without a document it waits for its server to give one."""
-    style, script = _file("style.css") + _file("caption.css"), bundle()
-    title = "Where a model looks" if document is None else str(document.get("title", "Saccade"))
+    style, script = _file("style.css") + _file("captioning/style.css"), bundle()
+    title = "Where a model looks" if document is None else document.title
     parts = {
         "policy": content_security_policy(script, style, served=served),
         "server": '<meta name="saccade-server" content="1">\n' if served else "",
@@ -59,41 +48,37 @@ def content_security_policy(script: str, style: str, *, served: bool) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-def json_in_html(document: dict[str, Any]) -> str:
+def json_in_html(document: LookDocument) -> str:
     r"""JSON that no text in it can end: `<`, `>` and `&` as \u003c, \u003e and \u0026.
 
     Everything outside ASCII is escaped too, and with it U+2028 and U+2029.
     """
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    text = to_json(document)
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
-def bundle(modules: tuple[str, ...] = MODULES) -> str:
-    """All modules as one, in order, without the imports and exports that joined them."""
-    return join_modules({name: _file(f"{name}.js") for name in modules})
+def bundle() -> str:
+    """The page's program as one module, without the imports and exports that joined its parts.
+
+    Names are therefore unique among all modules, and no text in them ends a script.
+    """
+    sources = page_modules().values()
+    return "\n".join(EXPORT.sub("", IMPORT.sub("", source)) for source in sources)
 
 
-def join_modules(sources: dict[str, str]) -> str:
-    """Text of a single module out of several, each of which may import from earlier ones only."""
-    owner: dict[str, str] = {}
-    given: dict[str, str] = {}
-    for name, source in sources.items():
-        for names, origin in _IMPORT.findall(source):
-            for wanted in filter(None, (part.strip() for part in names.split(","))):
-                if given.get(wanted) != origin:
-                    raise ValueError(f"{name}.js imports {wanted}, which {origin}.js does not give")
-        for exported, defined in _NAME.findall(source):
-            if defined in owner:
-                raise ValueError(f"{name}.js and {owner[defined]}.js both define {defined}")
-            owner[defined] = name
-            if exported:
-                given[defined] = name
-    text = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources.values())
-    if left := re.search(r"^(import|export)\b.*", text, re.MULTILINE):
-        raise ValueError(f"the page cannot join this line: {left[0]}")
-    if re.search(r"</script|<!--", text, re.IGNORECASE):
-        raise ValueError("the page's program may hold neither </script nor <!--")
-    return text
+def page_modules() -> dict[str, str]:
+    """`main` and all that it needs, each module after those that it imports."""
+    sources: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name not in sources:
+            source = _file(f"{name}.js")
+            for _, origin in IMPORT.findall(source):
+                add(posixpath.normpath(posixpath.join(posixpath.dirname(name), origin)))
+            sources[name] = source
+
+    add("main")
+    return sources
 
 
 def _hash(text: str) -> str:
@@ -105,7 +90,7 @@ def _file(name: str) -> str:
     return (files("saccade.app.look") / "page" / name).read_text(encoding="utf-8")
 
 
-def framed(document: dict[str, Any]) -> str:
+def framed(document: LookDocument) -> str:
     """The page in a frame of its own, for notebooks: neither reaches into the other."""
     return (
         f'<iframe srcdoc="{escape(page_html(document), quote=True)}" '

@@ -1,17 +1,12 @@
 """What to look at with whom, and how large the answer may become."""
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, runtime_checkable
 
 import tyro
 
+from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
-from saccade.tasks.captioning.captioner import Describer
-from saccade.tasks.language.writer import Writer
-from saccade.tasks.translation.translator import Translator
-
-FORMAT = "saccade-look/1"
-PLACES = ("best", "2nd", "3rd")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +39,20 @@ class LookSettings:
         if self.budget < 100_000:
             raise ConfigError(f"budget={self.budget} must be at least 100000 bytes")
 
+    def search(self, n_best: int, like: Decoding | None = None) -> Decoding:
+        """The search that `predict` runs, `like` a prediction's own; shows up to `n_best`."""
+        how = like or Decoding(beam=self.beam, length_penalty=self.length_penalty)
+        return how if how.sample else replace(how, n_best=min(n_best, how.beam))
+
+
+Tool_co = TypeVar("Tool_co", covariant=True)
+
 
 @runtime_checkable
-class Looker(Protocol):
-    """A model with its name, and what it works with."""
+class NamedModel(Protocol[Tool_co]):
+    """A model with its name, and the tool that uses it."""
 
     @property
     def name(self) -> str: ...
     @property
-    def tool(self) -> Translator | Writer | Describer: ...
-
-
-def place_name(place: int) -> str:
-    """Of a hypothesis in the n-best list."""
-    return PLACES[place] if place < len(PLACES) else f"{place + 1}th"
+    def tool(self) -> Tool_co: ...

@@ -17,8 +17,8 @@ from saccade.app.serve.http.guard import Application, Guard
 from saccade.app.serve.http.stream import EventStream, Waiting
 from saccade.app.serve.jobs import look_job, predict_job
 from saccade.app.serve.metrics import Metrics
-from saccade.app.serve.requests import FORM, READER, Asked, Reading
-from saccade.app.serve.runs import Run
+from saccade.app.serve.requests import FORM, READER, Reading, ReadRequest
+from saccade.app.serve.runs import ServedRun
 from saccade.app.serve.schema import LookRequest, PredictRequest, Schemas
 from saccade.app.serve.settings import ServeSettings
 
@@ -32,7 +32,7 @@ DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 class Service:
     """All that the routes need to know."""
 
-    runs: dict[str, Run]
+    runs: dict[str, ServedRun]
     settings: ServeSettings
     host: str = "127.0.0.1"
     metrics: Metrics = field(default_factory=Metrics)
@@ -73,7 +73,7 @@ def make_app(service: Service) -> Application:
     _add_work(app, service)
     _add_errors(app, service)
     metrics, batcher = service.metrics, service.batcher
-    images = any(run.kind.takes == "image" for run in service.runs.values())
+    images = any(run.serving.takes == "image" for run in service.runs.values())
     return Guard(app, service.settings, batcher, metrics, host=service.host, images=images)
 
 
@@ -145,7 +145,7 @@ class Visit:
         self._taken = False  # once it has waited in a line, no other refuses it
         self._ends = asyncio.get_running_loop().time() + service.settings.deadline_s
 
-    async def read(self, schema: type[PredictRequest] | type[LookRequest]) -> Asked:
+    async def read(self, schema: type[PredictRequest] | type[LookRequest]) -> ReadRequest:
         """What is asked for; pictures and large bodies are read by a thread of their own."""
         request, service = self._request, self._service
         body, kind = await request.body(), request.headers["content-type"]

@@ -5,46 +5,46 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.app.look.document import LookSettings, look_document
+from saccade.app.look.document import LookDocument, to_json
+from saccade.app.look.settings import LookSettings
 from saccade.app.serve.batcher import Job
-from saccade.app.serve.http.errors import RequestError, invalid, to_json
-from saccade.app.serve.kinds import Given, Predict, Steps
+from saccade.app.serve.http.errors import RequestError, invalid
 from saccade.app.serve.metrics import Metrics
-from saccade.app.serve.requests import Asked
-from saccade.app.serve.runs import Run
+from saccade.app.serve.requests import ReadRequest
+from saccade.app.serve.runs import ServedRun
 from saccade.app.serve.schema import LookRequest, PredictRequest
 from saccade.app.serve.settings import ServeSettings
+from saccade.app.serve.steps import PredictJob, Steps
 from saccade.attention.look.watching import sites
 from saccade.decode.engine import Decoding
 
-LookFunction = Callable[..., dict[str, Any]]
 MOST_TOKENS = 100  # of a language run that is not told otherwise
 
 
 @dataclass(frozen=True)
-class Look:
-    """A text or a picture to look at with one run or two."""
+class LookJob:
+    """A text or an image to look at with one run or two."""
 
-    given: Given
+    given: Any
     settings: LookSettings
-    compare: Run | None
+    compare: ServedRun | None
 
 
-def predict_job(asked: Asked, settings: ServeSettings, name: str) -> Job:
+def predict_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     """Check what only the run can tell, then make a job of it."""
     run, wanted = asked.run, asked.wanted
     assert isinstance(wanted, PredictRequest)
     for one in asked.given:
-        run.kind.check(run.name, run.tool, one)
-    many = isinstance(getattr(wanted, run.kind.takes), list)
+        run.serving.check(run.name, run.tool, one)
+    many = isinstance(wanted.given(run.serving.takes), list)
     if wanted.stream and (many or wanted.count > 1):
-        what = run.kind.takes
+        what = run.serving.takes
         raise invalid(f"a stream is of one {what}: {what} must be no list, and count 1", "stream")
-    run.kind.refuse(run.name, wanted)
-    how = _decoding(wanted, run.kind.draws, settings)
+    run.serving.refuse(run.name, wanted)
+    how = _decoding(wanted, run.serving.draws, settings)
     most = wanted.most_tokens or min(MOST_TOKENS, settings.most_tokens)
-    work = Predict(asked.given, how, wanted.count, most, wanted.stream)
-    together = not run.kind.draws and not how.sample
+    work = PredictJob(asked.given, how, wanted.count, most, wanted.stream)
+    together = not run.serving.draws
     return Job(work, key=how if together else None, size=len(work.given), name=name)
 
 
@@ -68,12 +68,12 @@ def _decoding(asked: PredictRequest, draws: bool, settings: ServeSettings) -> De
     )
 
 
-def look_job(asked: Asked, settings: ServeSettings, name: str) -> Job:
+def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     """Check that the runs can look at this, then make a job of it."""
     run, compare, wanted, (given,) = asked.run, asked.compare, asked.wanted, asked.given
     assert isinstance(wanted, LookRequest)
     for one in (run,) if compare is None else (run, compare):
-        one.kind.check(one.name, one.tool, given)
+        one.serving.check(one.name, one.tool, given)
         known = sites(one.tool.model)
         if not known:
             raise invalid(f"{one.name} has no attention to look at", "run")
@@ -94,7 +94,7 @@ def look_job(asked: Asked, settings: ServeSettings, name: str) -> Job:
         budget=settings.look_bytes,
         zoom=tuple((zoom.site, zoom.head) for zoom in wanted.zoom),
     )
-    return Job(Look(given, how, compare), name=name)
+    return Job(LookJob(given, how, compare), name=name)
 
 
 class Decoder:
@@ -102,12 +102,11 @@ class Decoder:
 
     def __init__(
         self,
-        run: Run,
+        run: ServedRun,
         settings: ServeSettings,
         metrics: Metrics,
-        look: LookFunction = look_document,
     ) -> None:
-        self._run, self._settings, self._look = run, settings, look
+        self._run, self._settings = run, settings
         self._tokens = metrics.tokens.labels(run.name)
         self._steps = metrics.steps.labels(run.name)
 
@@ -117,27 +116,28 @@ class Decoder:
             return
         work = jobs[0].work
         with ExitStack() as held:
-            other = work.compare if isinstance(work, Look) else None
+            other = work.compare if isinstance(work, LookJob) else None
             self._hold(held, [self._run] if other is None else [self._run, other])
             beat()
-            if isinstance(work, Look):
+            if isinstance(work, LookJob):
                 jobs[0].finish(self._looked(work))
             else:
                 steps = Steps(self._tokens, self._steps, beat)
-                self._run.kind.decode(self._run.tool, jobs, steps)
+                self._run.serving.predict(self._run.tool, jobs, steps)
 
-    def _hold(self, held: ExitStack, runs: list[Run]) -> None:
+    def _hold(self, held: ExitStack, runs: list[ServedRun]) -> None:
         """Models one at a time, always in the same order, so that no two wait for each other."""
         for run in sorted(runs, key=lambda run: run.order):
             if not run.lock.acquire(timeout=self._settings.deadline_s):
                 raise RequestError(503, "busy", f"{run.name} is busy", retry_after=5)
             held.callback(run.lock.release)
 
-    def _looked(self, work: Look) -> bytes:
-        document = self._look(self._run, work.given, work.settings, compare=work.compare)
-        body = to_json(document)
+    def _looked(self, work: LookJob) -> bytes:
+        models = [self._run] if work.compare is None else [self._run, work.compare]
+        document: LookDocument = self._run.serving.look(models, work.given, work.settings)
+        body = to_json(document).encode()
         if len(body) > 2 * self._settings.look_bytes:
-            takes = self._run.kind.takes
+            takes = self._run.serving.takes
             message = f"the look takes {len(body)} bytes; shorten the text, or narrow the beam"
             raise RequestError(422, "too_large", message, field=takes)
         return body

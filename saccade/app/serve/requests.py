@@ -8,23 +8,18 @@ refused, given up and timed like it, and there is never more than one picture be
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from jaxtyping import UInt8
-from torch import Tensor
-
-from saccade.app.look.captioning.images import SIDE, Shown
+from saccade.app.kinds.base import Takes
 from saccade.app.serve.batcher import Job
 from saccade.app.serve.http.errors import RequestError, invalid
 from saccade.app.serve.http.multipart import form_value, read_form
 from saccade.app.serve.http.strict_json import read_json
-from saccade.app.serve.kinds import Given, Takes
-from saccade.app.serve.runs import Run, chosen
+from saccade.app.serve.runs import ServedRun, run_named
 from saccade.app.serve.schema import LookRequest, PredictRequest, check
 from saccade.app.serve.settings import ServeSettings
 from saccade.data.images.decode import ImageError, decode
-from saccade.tasks.captioning.captioner import Describer
 
 READER = "/reader"  # the name of the line: no folder can be called so
 FORM = "multipart/form-data"
@@ -33,16 +28,16 @@ AS_TEXT = ("run", "compare", "text")  # fields of a form that are not written as
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that can be read, and whom it is for. `given` are its texts or its pictures.
+class ReadRequest:
+    """A request that can be read, and whom it is for. `given` are its texts or its images.
 
-    A picture to describe is made to fit its run; one to look at comes as people see it, too.
+    An image to predict from is made to fit its run; one to look at comes as people see it, too.
     """
 
     wanted: Any
-    run: Run
-    given: tuple[Given, ...]
-    compare: Run | None = None
+    run: ServedRun
+    given: tuple[Any, ...]
+    compare: ServedRun | None = None
 
 
 @dataclass(frozen=True)
@@ -52,26 +47,26 @@ class Reading:
     body: bytes
     content_type: str
     schema: type[PredictRequest] | type[LookRequest]
-    runs: Mapping[str, Run]
+    runs: Mapping[str, ServedRun]
     settings: ServeSettings = field(repr=False)
 
-    def at_once(self) -> Asked | None:
+    def at_once(self) -> ReadRequest | None:
         """The request, if reading it is nothing to speak of."""
         if self._is_form or len(self.body) > self.settings.body_bytes:
             return None
         asked = self._asked(self._checked())
         return None if asked.wanted.image is not None else asked
 
-    def __call__(self) -> Asked:
+    def __call__(self) -> ReadRequest:
         """The request with its pictures."""
         asked = self._asked(self._checked())
         images = raw_images(asked.wanted.image)
         if not images:
             return asked
         runs = [asked.run] if asked.compare is None else [asked.run, asked.compare]
-        make = self._shown if isinstance(asked.wanted, LookRequest) else self._fitted
-        given = tuple(make(raw, *map(_describer, runs)) for raw in images)
-        return Asked(asked.wanted, asked.run, given, asked.compare)
+        looks = isinstance(asked.wanted, LookRequest)
+        given = tuple(self._image(raw, runs, looks=looks) for raw in images)
+        return ReadRequest(asked.wanted, asked.run, given, asked.compare)
 
     @property
     def _is_form(self) -> bool:
@@ -102,38 +97,33 @@ class Reading:
                 value[name] = form_value(contents[0], name[:60], plain=name in AS_TEXT)
         return value
 
-    def _asked(self, wanted: PredictRequest | LookRequest) -> Asked:
-        run, compare = chosen(self.runs, wanted.run), None
+    def _asked(self, wanted: PredictRequest | LookRequest) -> ReadRequest:
+        run, compare = run_named(self.runs, wanted.run), None
         if isinstance(wanted, LookRequest) and wanted.compare is not None:
-            compare = chosen(self.runs, wanted.compare, "compare")
-        takes = run.kind.takes
+            compare = run_named(self.runs, wanted.compare, "compare")
+        takes = run.serving.takes
         other: Takes = "image" if takes == "text" else "text"
-        if getattr(wanted, other) is not None:
+        if wanted.given(other) is not None:
             raise invalid(f"{run.name} takes {A[takes]}, and no {other}", other)
-        if getattr(wanted, takes) is None:
+        if wanted.given(takes) is None:
             rule = self.schema.model_fields[takes].description
             raise invalid(f"{takes} is missing; it must be {rule}", takes)
-        if compare is not None and compare.kind is not run.kind:
+        if compare is not None and compare.serving is not run.serving:
             raise invalid(f"{run.name} and {compare.name} do different work", "compare")
         texts = [wanted.text] if isinstance(wanted.text, str) else wanted.text
-        return Asked(wanted, run, tuple(texts or ()), compare)
+        return ReadRequest(wanted, run, tuple(texts or ()), compare)
 
-    def _fitted(self, raw: bytes, tool: Describer) -> UInt8[Tensor, "3 size size"]:
-        return tool.prepare(self._decoded(raw, 2 * tool.settings.image))
+    def _image(self, raw: bytes, runs: list[ServedRun], *, looks: bool) -> Any:
+        def decoded(short: int) -> Any:
+            try:
+                return decode(raw, short=short, most=self.settings.image_pixels)
+            except ImageError as error:
+                raise invalid(error.reason, "image") from error
 
-    def _shown(self, raw: bytes, *tools: Describer) -> Shown:
-        fits = {id(tool): self._fitted(raw, tool) for tool in tools}
-
-        def seen_by(tool: Describer) -> UInt8[Tensor, "3 size size"]:
-            return fits[id(tool)]
-
-        return replace(Shown.of(self._decoded(raw, 2 * SIDE), tools[0]), seen_by=seen_by)
-
-    def _decoded(self, raw: bytes, short: int) -> UInt8[Tensor, "3 H W"]:
-        try:
-            return decode(raw, short=short, most=self.settings.image_pixels)
-        except ImageError as error:
-            raise invalid(error.reason, "image") from error
+        serving, tools = runs[0].serving, [run.tool for run in runs]
+        if looks:
+            return serving.image_to_look_at(tools, decoded)
+        return serving.image_to_predict(tools[0], decoded)
 
 
 def read_jobs(jobs: Sequence[Job], beat: Callable[[], None]) -> None:
@@ -159,12 +149,6 @@ def _from_base64(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise invalid(f"image is not base64: {error}", "image") from error
-
-
-def _describer(run: Run) -> Describer:
-    tool = run.tool
-    assert isinstance(tool, Describer)
-    return tool
 
 
 def _refuse_litter(body: bytes, most: int) -> None:

@@ -5,19 +5,18 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from saccade.app.api import CaptioningModel, LanguageModel, TranslationModel, load
+from saccade.app.api import load
+from saccade.app.kinds import kind_for
+from saccade.app.kinds.base import AnyModel
 from saccade.app.serve.http.errors import RequestError
-from saccade.app.serve.kinds import KINDS, Tool
 from saccade.app.serve.worker import Worker
 from saccade.attention.look.watching import sites
 from saccade.errors import ConfigError, RunError
 from saccade.models import family
 from saccade.train.folder import RunFolder
 
-Model = TranslationModel | LanguageModel | CaptioningModel
 
-
-class Run:
+class ServedRun:
     """A run folder, and its model once that is loaded. After that the folder is not needed."""
 
     def __init__(self, path: Path, *, order: int = 0) -> None:
@@ -26,8 +25,9 @@ class Run:
         self.path, self.order = path.resolve(), order
         self.name = self.path.name
         self.recipe = RunFolder(self.path).load_recipe()
-        self.kind = KINDS[type(self.recipe.task)]
-        self.model: Model | None = None
+        self.kind = kind_for(self.recipe.task)
+        self.serving = self.kind.serving
+        self.model: AnyModel | None = None
         self.failed: str | None = None
         self.worker = Worker(self.name)
         self.lock = Lock()  # of the model: a comparison uses it from another run's thread
@@ -36,7 +36,7 @@ class Run:
         self.model = load(self.path, device=device)
 
     @property
-    def tool(self) -> Tool:
+    def tool(self) -> Any:
         """What decodes; refuses while there is no model."""
         if self.model is None and self.failed:
             raise RequestError(503, "not_loaded", f"{self.name} could not be loaded: {self.failed}")
@@ -49,8 +49,8 @@ class Run:
         told: dict[str, Any] = {
             "name": self.name,
             "kind": self.kind.name,
-            "takes": self.kind.takes,
-            **self.kind.about(self.recipe.task),
+            "takes": self.serving.takes,
+            **self.serving.about(self.recipe.task),
             "recipe": family(self.recipe.model),
             "description": self.recipe.about,
             "loaded": self.model is not None,
@@ -63,13 +63,13 @@ class Run:
         return told | {"parameters": parameters, "looks": looks, "device": str(self.tool.device)}
 
 
-def find_runs(paths: tuple[str, ...]) -> dict[str, Run]:
+def find_runs(paths: tuple[str, ...]) -> dict[str, ServedRun]:
     """The runs by name; refuses what cannot be served before anything is started."""
     if not paths:
         raise ConfigError("name at least one run: saccade serve RUN")
-    runs: dict[str, Run] = {}
+    runs: dict[str, ServedRun] = {}
     for order, path in enumerate(paths):
-        run = Run(Path(path), order=order)
+        run = ServedRun(Path(path), order=order)
         if run.name in runs:
             raise ConfigError(
                 f"{runs[run.name].path} and {run.path} are both called {run.name}; "
@@ -79,7 +79,7 @@ def find_runs(paths: tuple[str, ...]) -> dict[str, Run]:
     return runs
 
 
-def chosen(runs: Mapping[str, Run], name: str | None, field: str = "run") -> Run:
+def run_named(runs: Mapping[str, ServedRun], name: str | None, field: str = "run") -> ServedRun:
     """The run that a request asks for; the first without a name."""
     if name is None:
         return next(iter(runs.values()))

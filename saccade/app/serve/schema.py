@@ -4,7 +4,7 @@ Each field carries its rule in words; the rule is its description in `/openapi.j
 the message when it is broken.
 """
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -22,6 +22,10 @@ Image = str | bytes  # base64 in JSON; the file itself in a form
 
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    def given(self, takes: Literal["text", "image"]) -> Any:
+        """What it was sent for a run that takes texts, or images."""
+        return dict(self)[takes]
 
 
 class PredictRequest(_Request):
@@ -65,7 +69,7 @@ class LookRequest(_Request):
     zoom: list[Zoom] = Field(default_factory=list[Zoom])
 
 
-Asked = TypeVar("Asked", bound=BaseModel)
+R = TypeVar("R", bound=_Request)
 
 
 class Schemas:
@@ -144,12 +148,12 @@ def _temperature(default: float | None) -> Any:
     return Field(default, gt=0, le=100, description="a number above 0 and at most 100")
 
 
-def _capped(base: type[Asked], caps: Fields) -> type[Asked]:
+def _capped(base: type[R], caps: Fields) -> type[R]:
     values: Any = caps
     return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **values)
 
 
-def check(schema: type[Asked], value: Any, settings: ServeSettings) -> Asked:
+def check(schema: type[R], value: Any, settings: ServeSettings) -> R:
     """The request that a JSON value asks for, or a refusal that names field and rule."""
     if not isinstance(value, dict):
         raise invalid("the body must be a JSON object", None)
@@ -158,12 +162,13 @@ def check(schema: type[Asked], value: Any, settings: ServeSettings) -> Asked:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise _refusal(schema, first["type"], first["loc"], first["input"]) from error
-    for field in ("text", "image"):
-        given = getattr(asked, field)
+    takes: tuple[Literal["text", "image"], ...] = ("text", "image")
+    for field in takes:
+        given = asked.given(field)
         if isinstance(given, list) and not 1 <= len(given) <= settings.batch:
             message = f"{field} holds {len(given)} {field}s; there may be 1 to {settings.batch}"
             raise invalid(message, field)
-    _check_text(getattr(asked, "text"), settings)  # noqa: B009
+    _check_text(asked.given("text"), settings)
     return asked
 
 

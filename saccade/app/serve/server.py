@@ -21,7 +21,7 @@ from saccade.app.serve.http.logs import log_plainly
 from saccade.app.serve.http.protocol import protocol_class
 from saccade.app.serve.jobs import Decoder
 from saccade.app.serve.requests import READER, read_jobs
-from saccade.app.serve.runs import Run, find_runs
+from saccade.app.serve.runs import ServedRun, find_runs
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.worker import Worker
 from saccade.errors import ConfigError, SaccadeError
@@ -120,7 +120,7 @@ class SteadyServer(uvicorn.Server):
         else:
             self.should_exit = True
 
-    async def _load_one(self, run: Run) -> None:
+    async def _load_one(self, run: ServedRun) -> None:
         begun = time.monotonic()
         error = await run.worker.call(run.load, self._device)
         if error is None:
@@ -173,7 +173,8 @@ def bind(host: str, port: int) -> socket.socket:
         listener.listen(1)
     except (OSError, OverflowError) as error:
         listener.close()
-        reason = "it is in use" if getattr(error, "errno", None) == errno.EADDRINUSE else str(error)
+        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        reason = "it is in use" if taken else str(error)
         raise ConfigError(
             f"port {port} of {host} cannot be used: {reason}; choose another with --port"
         ) from error

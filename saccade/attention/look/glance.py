@@ -1,14 +1,16 @@
 """What is kept of one look: from a few numbers per query to every weight."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.attention import masks
 from saccade.attention.look.view import View
 from saccade.errors import ConfigError
 
@@ -100,17 +102,16 @@ class Glance:
         return {name: value for name, value in held.items() if isinstance(value, Tensor)}
 
     def row(self, index: int) -> "Glance":
-        """One batch row, as a batch of one."""
-        kept: dict[str, Any] = {
-            name: value[index : index + 1] for name, value in self.tensors().items()
-        }
-        if self.zoom is not None:
-            parts = {name: getattr(self.zoom, name) for name in ("q", "k", "lse", "mask", "bias")}
-            own = {
-                n: t[index : index + 1] for n, t in parts.items() if t is not None and len(t) > 1
-            }
-            kept["zoom"] = replace(self.zoom, **own)
-        return replace(self, **kept)
+        """One batch row, as a batch of one; what all rows share stays."""
+        return self._each(lambda x: x[index : index + 1] if x.dim() > 1 and len(x) > 1 else x)
+
+    def cpu(self) -> "Glance":
+        """The same in main memory."""
+        return self._each(Tensor.cpu)
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Glance":
+        zoom = None if self.zoom is None else _changed(self.zoom, change)
+        return replace(_changed(self, change), zoom=zoom)
 
     def narrowed(self, keys: int) -> "Glance":
         """The first keys alone: what lies beyond is padding, which nobody saw."""
@@ -129,14 +130,13 @@ class Glance:
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
 
-    def cpu(self) -> "Glance":
-        """The same in main memory."""
-        zoom = self.zoom
-        if zoom is not None:
-            held = {entry.name: getattr(zoom, entry.name) for entry in fields(zoom)}
-            moved = {name: x.cpu() for name, x in held.items() if isinstance(x, Tensor)}
-            zoom = replace(zoom, **moved)
-        return replace(self, **{name: x.cpu() for name, x in self.tensors().items()}, zoom=zoom)
+
+Holder = TypeVar("Holder", Glance, View)
+
+
+def _changed(held: Holder, change: Callable[[Tensor], Tensor]) -> Holder:
+    tensors = {entry.name: getattr(held, entry.name) for entry in fields(held)}
+    return replace(held, **{n: change(x) for n, x in tensors.items() if isinstance(x, Tensor)})
 
 
 def joined(glances: list[Glance]) -> Glance:
@@ -183,23 +183,23 @@ def tile(
     """
     assert zoom.lse is not None
     _, _, queries, keys = zoom.shape
-    q = zoom.q[batch, head, rows].float()
-    k = zoom.k[batch, head // zoom.group, columns].float()
-    scores = q @ k.mT * zoom.scale
-    if zoom.softcap is not None:
-        scores = zoom.softcap * (scores / zoom.softcap).tanh()
-    full = (zoom.q.shape[0], zoom.q.shape[1], queries, keys)
-    if zoom.bias is not None:
-        scores = scores + zoom.bias.expand(full)[batch, head, rows, columns]
-    lse = zoom.lse[batch, head, rows, None]
-    weights = (scores - lse.masked_fill(lse == -torch.inf, torch.inf)).exp()
-    if zoom.mask is not None:
-        hidden = ~zoom.mask.expand(full)[batch, head, rows, columns]
-        weights = weights.masked_fill(hidden, 0.0)
+    q, k = zoom.q[batch, head, rows].float(), zoom.k[batch, head // zoom.group, columns].float()
     t = torch.arange(keys - queries, keys, device=q.device)[rows, None]
     apart = t - torch.arange(keys, device=q.device)[columns]
+    allowed = apart.abs() <= (keys if zoom.reach is None else zoom.reach)
     if zoom.causal:
-        weights = weights.masked_fill(apart < 0, 0.0)
-    if zoom.reach is not None:
-        weights = weights.masked_fill(apart.abs() > zoom.reach, 0.0)
-    return weights
+        allowed &= apart >= 0
+    mask, bias = (
+        None if side is None else side.expand(zoom.shape)[batch, head, rows, columns][None, None]
+        for side in (zoom.mask, zoom.bias)
+    )
+    part = View(
+        q[None, None],
+        k[None, None],
+        zoom.scale,
+        mask=masks.both(allowed[None, None], mask),
+        bias=bias,
+        softcap=zoom.softcap,
+    )
+    lse = zoom.lse[batch, head, rows, None]
+    return (part.scores()[0, 0] - lse.masked_fill(lse == -torch.inf, torch.inf)).exp()

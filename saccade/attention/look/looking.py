@@ -84,8 +84,7 @@ def looking(
 ) -> Generator[Trace, None, None]:
     """Watch the sites whose names end in `only` (all by default) while the block runs.
 
-    `model` is one of ours or any Hugging Face model that can run a fused kernel. `keep` says how
-    much of each look is kept.
+    `model` is any module of torch, ours or not. `keep` says how much of each look is kept.
     """
     trace = Trace(keep or Keep())
     with watching(model, trace.record, only=only) as axes:

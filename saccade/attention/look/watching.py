@@ -1,13 +1,14 @@
-"""Attaching watchers to a model's sites, ours or Hugging Face's, for as long as a block runs."""
+"""Attaching watchers to a model's sites, ours or anybody's, for as long as a block runs."""
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
-from saccade.attention.look import huggingface
+from saccade.attention.look.modules import session
+from saccade.attention.look.modules.names import attending
 from saccade.attention.look.view import View, Watcher
 from saccade.attention.site import Site
 from saccade.errors import ConfigError
@@ -27,47 +28,40 @@ def watching(
 ) -> Generator[dict[str, tuple[Axis, Axis]], None, None]:
     """Show what every site whose name ends in `only` sees to `record`, with the site's name.
 
-    Gives what the rows and columns of each site are, and once it was called what they were then: a
-    picture of another size has another grid. Who looked before goes on looking: one block may lie
+    Gives what the rows and columns of each site are, and once it was called what they were then: an
+    image of another size has another grid. Who looked before goes on looking: one block may lie
     inside another.
     """
-    axes: dict[str, tuple[Axis, Axis]] = {}
-    watched: dict[str, Site] = {}
 
-    def watcher(name: str, before: Watcher | None = None) -> Watcher | None:
-        if not name.endswith(only):
-            return None
+    def watcher(name: str) -> Watcher | None:
+        return (lambda seen: record(name, seen)) if name.endswith(only) else None
 
-        def see(seen: View | Float[Tensor, "B N T S"]) -> None:
-            if before is not None:
-                before(seen)
-            record(name, seen)
-            if name in watched:
-                axes[name] = watched[name].rows, watched[name].columns
-
-        return see
-
-    if huggingface.is_hugging_face(model):
-        with huggingface.watching(model, watcher) as their_axes:
-            yield their_axes
-        return
-    watched.update(_chosen(model, only))
-    axes.update({name: (site.rows, site.columns) for name, site in watched.items()})
-    before = {name: site.watcher for name, site in watched.items()}
-    for name, site in watched.items():
-        site.watcher = watcher(name, before[name])
-    try:
-        yield axes
-    finally:
+    own = sites(model)
+    watched = {name: site for name, site in own.items() if name.endswith(only)}
+    axes = {name: (site.rows, site.columns) for name, site in watched.items()}
+    with ExitStack() as undo:
         for name, site in watched.items():
-            site.watcher = before[name]
+            undo.callback(setattr, site, "watcher", site.watcher)
+            site.watcher = _seeing(site, name, record, axes)
+        others = not own or any(not _is_ours(model.get_submodule(p)) for p in attending(model))
+        if others:
+            undo.enter_context(session.watching(model, watcher, known=axes))
+        elif not watched:
+            raise ConfigError(f"no site ends in only={only!r}; there are: {', '.join(own)}")
+        yield axes
 
 
-def _chosen(model: nn.Module, only: str) -> dict[str, Site]:
-    there = sites(model)
-    if not there:
-        raise ConfigError(f"{type(model).__name__} has no attention to look at")
-    watched = {name: site for name, site in there.items() if name.endswith(only)}
-    if not watched:
-        raise ConfigError(f"no site ends in only={only!r}; there are: {', '.join(there)}")
-    return watched
+def _is_ours(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("saccade.")
+
+
+def _seeing(site: Site, name: str, record: Record, axes: dict[str, tuple[Axis, Axis]]) -> Watcher:
+    before = site.watcher
+
+    def see(seen: View | Float[Tensor, "B N T S"]) -> None:
+        if before is not None:
+            before(seen)
+        record(name, seen)
+        axes[name] = site.rows, site.columns
+
+    return see

@@ -1,23 +1,24 @@
 """A decoding step's memory at fixed places, so that the step can be captured and replayed.
 
-Room for so many sentences, beams, source words and steps is taken once; a batch is filled in, and
+Space for so many sentences, beams, source words and steps is taken once; a batch is filled in, and
 what it does not need stays empty. How far a search has come is a number in the same memory.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.attention.cache import KeyValues
-from saccade.blocks.decoder import LayerMemory
+from saccade.blocks.inference.memories import SourceKeys
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class DecoderShape:
     """How much fits: sentences, beams of each, steps, and entries from before the first step."""
 
     sentences: int
@@ -34,7 +35,7 @@ class Places(ABC):
     that the rows of the next step come from.
     """
 
-    def __init__(self, room: Room, device: torch.device) -> None:
+    def __init__(self, room: DecoderShape, device: torch.device) -> None:
         self.room = room
         rows = room.sentences * room.beams
         self.writers = torch.zeros(
@@ -69,10 +70,10 @@ class Places(ABC):
 
 
 class Slots(Places):
-    """A `Memory` for one more position of every beam, by kernels that read the clock."""
+    """An `AttentionContext` for one more position of every beam, by kernels that read the clock."""
 
     def __init__(
-        self, room: Room, *, depth: int, heads: int, width: int, like: Float[Tensor, "..."]
+        self, room: DecoderShape, *, depth: int, heads: int, width: int, like: Float[Tensor, "..."]
     ) -> None:
         super().__init__(room, like.device)
         pool = room.sentences, heads, room.prompt + room.steps * room.beams, width
@@ -92,7 +93,7 @@ class Slots(Places):
     def fill(
         self,
         first: Int[Tensor, " B"],
-        sources: Sequence[LayerMemory] = (),
+        sources: Sequence[SourceKeys] = (),
         lengths: Int[Tensor, " B"] | None = None,
         prompts: Sequence[KeyValues] = (),
     ) -> None:
@@ -111,14 +112,14 @@ class Slots(Places):
             self.values[layer][: len(first), :, :size] = prompt.values[:, :, :size]
             self.clock[1:] = size
 
-    def look_back(self, layer: int, qkv: Float[Tensor, "R joined"]) -> Float[Tensor, "R D"]:
-        from saccade.attention.kernels.decode import decode_kernel as step
+    def look_back(self, layer: int, site: Any, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        from saccade.attention.kernels.decode import decode_kernel
 
         keys, values = self.keys[layer], self.values[layer]
-        return step.look_back(qkv, keys, values, self.writers, self.clock)
+        return decode_kernel.look_back(site.qkv(x), keys, values, self.writers, self.clock)
 
-    def look_across(self, layer: int, q: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
-        from saccade.attention.kernels.decode import decode_kernel as step
+    def look_across(self, layer: int, site: Any, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        from saccade.attention.kernels.decode import decode_kernel
 
         keys, values = self.source_keys[layer], self.source_values[layer]
-        return step.look_across(q, keys, values, self.lengths)
+        return decode_kernel.look_across(site.q(x), keys, values, self.lengths)

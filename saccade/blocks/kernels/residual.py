@@ -46,7 +46,7 @@ def norm_beside(
 def add_norm_beside(
     x: Float[Tensor, "*batch D"],
     change: Float[Tensor, "*batch D"],
-    owed: Float[Tensor, " D"] | None,
+    deferred: Float[Tensor, " D"] | None,
     weight: Float[Tensor, " D"],
     bias: Float[Tensor, " D"],
     epsilon: float,
@@ -55,9 +55,9 @@ def add_norm_beside(
 ) -> tuple[Float[Tensor, "*batch D"], Float[Tensor, "*batch D"]]:
     """norm(s), and s = x + dropout(change) itself, in the precision of x.
 
-    `owed` is a bias that is in `change` already and has yet to get its gradient: Σ ∂change.
+    `deferred` is a bias that is in `change` already and has yet to get its gradient: Σ ∂change.
     """
-    return _AddNormBeside.apply(x, change, owed, weight, bias, rate, epsilon, _wanted(x))
+    return _AddNormBeside.apply(x, change, deferred, weight, bias, rate, epsilon, _wanted(x))
 
 
 def _wanted(x: Tensor) -> torch.dtype:
@@ -110,7 +110,7 @@ class _AddNormBeside(torch.autograd.Function):
         ctx: Any,
         x: Tensor,
         change: Tensor,
-        owed: Tensor | None,
+        deferred: Tensor | None,
         weight: Tensor,
         bias: Tensor,
         rate: float,
@@ -122,7 +122,7 @@ class _AddNormBeside(torch.autograd.Function):
         drop = _Drop(seed, rate)
         y, total, scale = _normed(x, (change, into), weight, bias, epsilon, dtype, drop)
         ctx.save_for_backward(total, weight, scale, seed)
-        ctx.rate, ctx.dtype, ctx.owes = rate, change.dtype, owed is not None
+        ctx.rate, ctx.dtype, ctx.defers = rate, change.dtype, deferred is not None
         return y, total
 
     @staticmethod
@@ -131,11 +131,11 @@ class _AddNormBeside(torch.autograd.Function):
         dx, drop = torch.empty_like(total), _Drop(seed, ctx.rate)
         apart = ctx.rate > 0 or ctx.dtype != dx.dtype
         change = torch.empty(dx.shape, dtype=ctx.dtype, device=dx.device) if apart else dx
-        by_weight, by_bias, *owed = _gradients(
-            grads[0], grads[1], total, weight, scale, drop, dx, change, owes=ctx.owes
+        by_weight, by_bias, *deferred = _gradients(
+            grads[0], grads[1], total, weight, scale, drop, dx, change, defers=ctx.defers
         )
-        by_owed = owed[0] if owed else None
-        return dx, change, by_owed, by_weight, by_bias, None, None, None
+        by_deferred = deferred[0] if deferred else None
+        return dx, change, by_deferred, by_weight, by_bias, None, None, None
 
 
 class _NormBeside(torch.autograd.Function):
@@ -198,20 +198,20 @@ def _gradients(
     dx: Tensor,
     change: Tensor,
     *,
-    owes: bool = False,
+    defers: bool = False,
 ) -> list[Tensor]:
     """Write the gradients to x and change (unless these are one).
 
-    Given are those to weight and bias, and if it `owes` them the sum of the change's.
+    Given are those to weight and bias, and if it `defers` them the sum of the change's.
     """
     dy, width = dy.contiguous(), dy.shape[-1]
     rows = dy.numel() // width
     programs = min(PROGRAMS, triton.cdiv(rows, 4))
-    sums = torch.empty(2 + owes, programs, width, dtype=torch.float32, device=dy.device)
+    sums = torch.empty(2 + defers, programs, width, dtype=torch.float32, device=dy.device)
     _backward[(programs,)](
         dy, dy if beside is None else beside.contiguous(), total, weight, scale, drop.seed,
         dx, change, sums, rows, width, programs, *chances(drop.rate),
-        BESIDE=beside is not None, APART=change is not dx, DROP=drop.rate > 0, OWES=owes,
+        BESIDE=beside is not None, APART=change is not dx, DROP=drop.rate > 0, OWES=defers,
         ROWS=4, WIDTH=triton.next_power_of_2(width), num_warps=_warps(width),
     )  # fmt: skip
     return list(sums.sum(dim=1).to(weight.dtype))

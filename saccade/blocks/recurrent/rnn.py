@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.recurrent.gates import GATES
+from saccade.blocks.recurrent.gates import GATES, State
 
 CellKind = Literal["vanilla", "gru", "lstm"]
 CELLS: dict[CellKind, type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]] = {
@@ -31,7 +31,14 @@ class RnnState(NamedTuple):
     cell: Float[Tensor, "R layers H"] | None
 
     def select(self, rows: Int[Tensor, " R2"]) -> "RnnState":
-        return RnnState(self.hidden[rows], None if self.cell is None else self.cell[rows])
+        cell = None if self.cell is None else self.cell.index_select(0, rows)
+        return RnnState(self.hidden.index_select(0, rows), cell)
+
+    def to(self, dtype: torch.dtype) -> "RnnState":
+        return RnnState(self.hidden.to(dtype), None if self.cell is None else self.cell.to(dtype))
+
+    def of_layer(self, number: int) -> State:
+        return self.hidden[:, number], None if self.cell is None else self.cell[:, number]
 
     def layers(self, which: slice) -> "RnnState":
         """The states of some of the layers."""
@@ -40,6 +47,8 @@ class RnnState(NamedTuple):
     @staticmethod
     def stack(states: list["RnnState"]) -> "RnnState":
         """Put states of layers on top of each other, the first at the bottom."""
+        if len(states) == 1:
+            return states[0]
         hidden = torch.cat([state.hidden for state in states], dim=1)
         cells = [state.cell for state in states if state.cell is not None]
         return RnnState(hidden, torch.cat(cells, dim=1) if cells else None)
@@ -71,7 +80,7 @@ class Rnn(nn.Module):
 
     def start(self, like: Float[Tensor, "R D"]) -> RnnState:
         """The state before the first word: zero."""
-        zero = like.new_zeros(len(like), self.depth, self.width)
+        zero = like.new_zeros(like.shape[0], self.depth, self.width)
         return RnnState(zero, zero if self.has_cell else None)
 
     def forward(
@@ -88,15 +97,16 @@ class Rnn(nn.Module):
                 x, last_state = layer(x, _layers_first(below))
                 ended = _rows_first(last_state)
             last.append(ended)
-        return x, last[0] if len(last) == 1 else RnnState.stack(last)
+        return x, RnnState.stack(last)
 
     def _step(
         self, number: int, x: Float[Tensor, "R 1 D"], state: RnnState
     ) -> tuple[Float[Tensor, "R 1 H"], RnnState]:
         """A single word: torch's kernels for sequences first put all weights in another order."""
         w, u, b, d = self.weights(number)
-        before = state.hidden[:, 0], None if state.cell is None else state.cell[:, 0]
-        from_x, from_h = F.linear(x[:, 0], w, b), F.linear(before[0], u, d)
+        h, c = state.of_layer(0)
+        from_x, from_h = F.linear(x[:, 0], w, b), F.linear(h, u, d)
+        before = h.to(from_x.dtype), None if c is None else c.to(from_x.dtype)  # half, by autocast
         (h, c), _ = GATES[self.cell].step(from_x, from_h, before)
         after = RnnState(h[:, None], None if c is None else c[:, None])
         return after.hidden, after
@@ -134,24 +144,13 @@ class SourceReader(nn.Module):
     def forward(
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S H"], RnnState]:
-        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            return self._read(x, lengths)
-        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        output, last = self.layers(packed)
-        unpacked, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
-        return unpacked, self._join(_rows_first(last))
-
-    def _read(
-        self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
-    ) -> tuple[Float[Tensor, "B S H"], RnnState]:
-        """The same without a gradient, packed by one operation and not by one for each length."""
         packing = Packing.of(lengths.cpu(), x.shape[1]).to(x.device)
         words = x.flatten(0, 1).index_select(0, packing.places)
         output, last = self.layers(
             PackedSequence(words, packing.sizes, packing.order, packing.order_back)
         )
-        every = x.new_zeros(x.shape[0] * x.shape[1], self.width)
-        every.index_copy_(0, packing.places, output.data)
+        every = output.data.new_zeros(x.shape[0] * x.shape[1], self.width)  # half under autocast
+        every = every.index_copy(0, packing.places, output.data)
         return every.view(*x.shape[:2], -1), self._join(_rows_first(last))
 
     def _join(self, state: RnnState) -> RnnState:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from saccade.data.images.draws import uniform
+from saccade.data.images.counter_random import uniform
 from saccade.data.images.resample import Filter, cubic, resample
 from saccade.errors import ConfigError
 
@@ -26,7 +26,7 @@ GREY = (0.299, 0.587, 0.114)  # how bright red, green and blue look (ITU-R BT.60
 
 
 @runtime_checkable
-class Step(Protocol):
+class AugmentStep(Protocol):
     """A function of images and of `draws` uniform numbers for each of them."""
 
     @property
@@ -41,7 +41,7 @@ class Step(Protocol):
 class Augment:
     """Steps in order. Without a random one among them it is what an evaluation needs."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[AugmentStep, ...]
 
     def __call__(
         self,

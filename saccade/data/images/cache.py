@@ -25,8 +25,8 @@ from numpy.lib import format as npy
 from torch import Tensor
 
 from saccade.data.images.decode import ImageError, decode
-from saccade.data.images.fit import Fit, fitted
 from saccade.data.images.members import Member
+from saccade.data.images.square import Fit, fit_square
 from saccade.errors import ConfigError, WriteError
 
 VERSION = 2  # of what is stored, and of how it is made
@@ -192,7 +192,7 @@ def _decoded(
 
     def work(member: Member) -> UInt8[Tensor, "3 H W"] | ImageError:
         try:
-            return fitted(decode(member, short=2 * settings.size), settings.size, settings.fit)
+            return fit_square(decode(member, short=2 * settings.size), settings.size, settings.fit)
         except ImageError as error:
             return error
 

@@ -6,7 +6,8 @@ profiles are ignored (values are taken as sRGB); 16-bit grey is scaled to 8. No 
 than `ImageError` comes out, and its message is one line.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -76,33 +77,32 @@ def decode(
     """
     name = name or (source.name if isinstance(source, Member) else "")
     name = name or (str(source) if isinstance(source, Path) else "the image")
-    raw = _bytes(source, name)
-    form = _form(raw, name)
-    try:
-        image = _FORMS[form][1](BytesIO(raw))
+    with _open(source, name) as image:
         _bound(image, name, short, most)
         image.load()
         return upright(image)
-    except ImageError:
-        raise
-    except Exception as error:  # a damaged file makes Pillow raise errors of any kind
-        why = (str(error) or type(error).__name__).partition("\n")[0][:200]
-        raise ImageError(name, f"damaged image: a {form} file, but {why}; fetch it again") from None
 
 
 def upright_size(source: Path | Member) -> tuple[int, int]:
     """Height and width of an image once upright. No pixel is decoded."""
     name = source.name if isinstance(source, Member) else str(source)
+    with _open(source, name) as image:
+        width, height = image.size
+        return (width, height) if _orientation(image) in _LYING else (height, width)
+
+
+@contextmanager
+def _open(source: bytes | Path | Member, name: str) -> Generator[ImageFile]:
+    """An image whose header was read; whatever fails while it is used is an `ImageError`."""
     raw = _bytes(source, name)
     form = _form(raw, name)
     try:
-        image = _FORMS[form][1](BytesIO(raw))
-        width, height = image.size
-        lies = _orientation(image) in _LYING
-    except Exception as error:  # as above
+        yield _FORMS[form][1](BytesIO(raw))
+    except ImageError:
+        raise
+    except Exception as error:  # a damaged file makes Pillow raise errors of any kind
         why = (str(error) or type(error).__name__).partition("\n")[0][:200]
         raise ImageError(name, f"damaged image: a {form} file, but {why}; fetch it again") from None
-    return (width, height) if lies else (height, width)
 
 
 def _bytes(source: bytes | Path | Member, name: str) -> bytes:
@@ -138,7 +138,7 @@ def _bound(image: ImageFile, name: str, short: int | None, most: int) -> None:
 
 
 def upright(image: Image.Image) -> UInt8[Tensor, "3 H W"]:
-    """A picture that Pillow holds, turned as its camera noted, in RGB over white."""
+    """A image that Pillow holds, turned as its camera noted, in RGB over white."""
     turn = _UPRIGHT.get(_orientation(image))
     plain = _plain(image)
     if turn is not None:
@@ -149,7 +149,7 @@ def upright(image: Image.Image) -> UInt8[Tensor, "3 H W"]:
 def _orientation(image: Image.Image) -> int:
     try:
         found = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # a damaged note does not spoil the picture
+    except Exception:  # the image is whole even where this note is damaged
         return 1
     return found if isinstance(found, int) else 1
 

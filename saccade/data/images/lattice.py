@@ -1,4 +1,4 @@
-"""Where the cells of a grid lie on a picture.
+"""Where the cells of a grid lie on an image.
 
 Patches tile it, each seen from its middle. The cells of a CNN do not: a convolution that strides by
 two looks around every other pixel, from the first on, so a cell that stands for 8 pixels looks
@@ -17,7 +17,7 @@ class Lattice:
     """Middles of cells in rows and columns, evenly apart.
 
     `first` and `apart` say where the first lies and how far the next is, in cells of a grid that
-    tiles the picture: there they are ½ and 1.
+    tiles the image: there they are ½ and 1.
     """
 
     height: int
@@ -27,12 +27,12 @@ class Lattice:
 
     @cached_property
     def down(self) -> Float[np.ndarray, " h"]:
-        """The middle of each row, as a share of the picture's height."""
+        """The middle of each row, as a share of the image's height."""
         return self._middles(self.height)
 
     @cached_property
     def across(self) -> Float[np.ndarray, " w"]:
-        """The middle of each column, as a share of the picture's width."""
+        """The middle of each column, as a share of the image's width."""
         return self._middles(self.width)
 
     def middle(self, cell: int) -> tuple[float, float]:
@@ -61,5 +61,5 @@ def _around(middles: Float[np.ndarray, " cells"], place: int) -> tuple[float, fl
 
 
 def _borders(middles: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells_and_one"]:
-    """Halfway between middles, and the edges of the picture."""
+    """Halfway between middles, and the edges of the image."""
     return np.concatenate([[0.0], (middles[:-1] + middles[1:]) / 2, [1.0]])

@@ -1,12 +1,12 @@
-"""Parts of an image that its owner marked, as pixels of the square picture made from it."""
+"""Parts of an image that its owner marked, as pixels of the square image made from it."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from saccade.data.images.decode import decode
-from saccade.data.images.fit import Fit, fitted
 from saccade.data.images.members import Member
+from saccade.data.images.square import Fit, fit_square
 
 _ALIKE = 0.02  # of a mask's proportions and its image's: scaled copies are rounded
 
@@ -34,5 +34,5 @@ def fitted_mask(
         return None
     bright = pixels.amax(dim=0)
     marked = bright.int() * 2 > bright.max().int()
-    square = fitted(marked.byte().mul(255).expand(3, -1, -1).contiguous(), size, fit)
+    square = fit_square(marked.byte().mul(255).expand(3, -1, -1).contiguous(), size, fit)
     return square[0] > 128  # over the grey that fills up

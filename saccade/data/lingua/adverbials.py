@@ -1,37 +1,19 @@
 """Adverbials: when, where, with whom and how."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.noun_phrases import named, simple
 from saccade.data.lingua.tokens import Mot, Phrase, Word, de, definite, empty, fixed
 from saccade.data.lingua.verb_groups import Tense
-from saccade.data.lingua.words.names import (
-    ANY_TIME,
-    CITIES,
-    COUNTRIES,
-    FUTURE_TIME,
-    MANNER,
-    MONTHS,
-    NUMBERS,
-    PAST_TIME,
-    PEOPLE,
-    PRESENT_TIME,
-    WEEKDAYS,
-    Expression,
-)
-from saccade.data.lingua.words.nouns import BY_KIND
+from saccade.data.lingua.words.lexicon import Expression, expressions, nouns_of
 
-_TIMES: Mapping[Tense, tuple[Expression, ...]] = {
-    Tense.PRESENT: PRESENT_TIME + ANY_TIME + WEEKDAYS,
-    Tense.PROGRESSIVE: PRESENT_TIME[:4],
-    Tense.PAST: PAST_TIME + ANY_TIME + WEEKDAYS,
-    Tense.IMPERFECT: PAST_TIME + ANY_TIME + WEEKDAYS,
-    Tense.FUTURE: FUTURE_TIME + ANY_TIME + WEEKDAYS,
-}
-_TIMES_OF_SIZE: Mapping[Tense, Mapping[int, tuple[Expression, ...]]] = {
-    tense: {size: tuple(e for e in times if len(e[0].split()) == size) for size in (1, 2, 3)}
-    for tense, times in _TIMES.items()
+_TIMES: Mapping[Tense, tuple[str, ...]] = {
+    Tense.PRESENT: ("present", "any time", "weekdays"),
+    Tense.PAST: ("past", "any time", "weekdays"),
+    Tense.IMPERFECT: ("past", "any time", "weekdays"),
+    Tense.FUTURE: ("future", "any time", "weekdays"),
 }
 _YEARS: Mapping[Tense, tuple[int, int]] = {
     Tense.PAST: (1950, 2019),
@@ -50,20 +32,20 @@ def in_year(year: int) -> Phrase:
 
 def in_month(month: int, year: int) -> Phrase:
     """In August 1992 → en août 1992."""
-    english, french = MONTHS[month - 1]
+    english, french = expressions("months")[month - 1][:2]
     return fixed(f"in {english} {year}", f"en {french} {year}", "0 1 2")
 
 
 def on_date(day: int, month: int, year: int) -> Phrase:
     """On 3 May 1992 → le 3 mai 1992; the first of a month is le 1er."""
-    english, french = MONTHS[month - 1]
+    english, french = expressions("months")[month - 1][:2]
     ordinal = "1er" if day == 1 else str(day)
     return fixed(f"on {day} {english} {year}", f"le {ordinal} {french} {year}", "0 1 2 3")
 
 
-def years_ago(number: tuple[str, str]) -> Phrase:
+def years_ago(number: Expression) -> Phrase:
     """Two years ago → il y a deux ans."""
-    return fixed(f"{number[0]} years ago", f"il y a {number[1]} ans", "2 2 2 0 1")
+    return fixed(f"{number.english} years ago", f"il y a {number.french} ans", "2 2 2 0 1")
 
 
 def time(draw: Draw, tense: Tense, size: int) -> Phrase | None:
@@ -76,25 +58,35 @@ def time(draw: Draw, tense: Tense, size: int) -> Phrase | None:
         if size == 4:
             return on_date(draw.between(1, 28), draw.between(1, 12), year)
         if years[0] < 2000 and draw.chance(0.3):
-            return years_ago(draw.pick(NUMBERS))
+            return years_ago(draw.pick(expressions("numbers")))
         return in_month(draw.between(1, 12), year)
-    known = _TIMES_OF_SIZE.get(tense, {}).get(size)
-    return fixed(*draw.pick(known)) if known else None
+    choices = _times(tense, size)
+    return fixed(*draw.pick(choices)[:3]) if choices else None
+
+
+@cache
+def _times(tense: Tense, size: int) -> list[Expression]:
+    """The expressions of so many English words that tell a time which suits the tense."""
+    if tense is Tense.PROGRESSIVE:
+        choices = expressions("present")[:4]
+    else:
+        choices = tuple(e for name in _TIMES.get(tense, ()) for e in expressions(name))
+    return [choice for choice in choices if len(choice.english.split()) == size]
 
 
 def manner(draw: Draw) -> Phrase:
     """One English word that says how."""
-    return fixed(*draw.pick(MANNER))
+    return fixed(*draw.pick(expressions("manner"))[:3])
 
 
 def named_place(draw: Draw, preposition: str) -> Phrase:
     """To Paris → à Paris; to France → en France; to Japan → au Japon; from Japan → du Japon."""
     word = Word(preposition)
     if draw.chance(0.5):
-        place = named(draw.pick(CITIES), "place").phrase
+        place = named(draw.pick(expressions("cities")), "place").phrase
         head = de(word) if preposition == "from" else Mot("à", word)
         return Phrase([word, *place.english], [head, *place.french])
-    name = draw.pick(COUNTRIES)
+    name = draw.pick(expressions("countries"))
     country = Word(name.english)
     article = definite(country, feminine=name.feminine, plural=False)
     if name.feminine:
@@ -123,7 +115,7 @@ def place(draw: Draw, size: int, preposition: str = "") -> Phrase:
         mots.append(de(word))
     use = "of" if mots[-1].text == "de" else "plain"
     beside = english != "in" and not preposition
-    noun = draw.pick(BY_KIND["height" if beside and draw.chance(0.4) else "place"])
+    noun = draw.pick(nouns_of("height" if beside and draw.chance(0.4) else "place"))
     inside = simple(draw, noun, max(2, size - len(words)), use).phrase
     return Phrase([*words, *inside.english], [*mots, *inside.french])
 
@@ -133,9 +125,9 @@ def company(draw: Draw, size: int) -> Phrase:
     english, french = draw.pick(_COMPANY)
     word = Word(english)
     if size == 2:
-        who = named(draw.pick(PEOPLE), "person").phrase
+        who = named(draw.pick(expressions("people")), "person").phrase
     else:
-        who = simple(draw, draw.pick(BY_KIND["person"]), size - 1).phrase
+        who = simple(draw, draw.pick(nouns_of("person")), size - 1).phrase
     return Phrase([word, *who.english], [Mot(french, word), *who.french])
 
 

@@ -19,7 +19,7 @@ from saccade.data.lingua.noun_phrases import (
     pronoun,
     simple,
 )
-from saccade.data.lingua.tokens import Mot, Phrase, Word, de, que
+from saccade.data.lingua.tokens import Mot, Phrase, Word, de, fixed, que
 from saccade.data.lingua.verb_groups import (
     Style,
     Tense,
@@ -30,17 +30,16 @@ from saccade.data.lingua.verb_groups import (
     passive,
     to_be,
 )
-from saccade.data.lingua.words.morphology import IL, ILS, Agreement
-from saccade.data.lingua.words.names import ENTITIES, MIDDLE, MIDDLE_NEGATED
-from saccade.data.lingua.words.nouns import BY_KIND, Noun
-from saccade.data.lingua.words.verbs import (
-    CATENATIVE_OF,
-    DONE_TO,
-    INTRANSITIVE_OF,
-    PLACED,
-    TRANSITIVE_OF,
+from saccade.data.lingua.words.lexicon import (
+    Noun,
     Verb,
+    done_to,
+    expressions,
+    nouns_of,
+    verbs,
+    verbs_of,
 )
+from saccade.data.lingua.words.morphology import IL, ILS, Agreement
 
 
 class DeadEndError(Exception):
@@ -79,7 +78,7 @@ _CLITICS = (
 )
 
 
-class Scene(NamedTuple):
+class Predication(NamedTuple):
     """What a verb phrase needs to know: who acts, in which tenses, in how many words."""
 
     draw: Draw
@@ -94,16 +93,16 @@ class Scene(NamedTuple):
         if state and frame.state is None:
             raise DeadEndError
         tense = frame.state if state and frame.state else draw.pick(frame.active)
-        negation, adverb = "", None
+        negation, adverb, adverbs = "", None, expressions("middle")
         dice = draw.random() if self.size >= 4 else 1.0
         lasting = tense in (Tense.PROGRESSIVE, Tense.IMPERFECT)
         if dice < 0.15:
             negation = "not"
-            adverb = draw.pick(MIDDLE_NEGATED) if dice < 0.02 and not lasting else None
+            adverb = draw.pick(adverbs[:2]) if dice < 0.02 and not lasting else None
         elif dice < 0.18:
             negation = "never"
         elif dice < 0.30 and not lasting:
-            adverb = draw.pick(MIDDLE)
+            adverb = draw.pick(adverbs)
         return Style(tense, negation, adverb, subjunctive=frame.subjunctive)
 
     def end(self, phrase: Phrase, tense: Tense) -> Phrase:
@@ -122,8 +121,8 @@ def subject(draw: Draw, kind: str, size: int, depth: int) -> NounPhrase:
         if name and len(name.phrase.english) <= max(size, 2):
             return name
     if size >= 5 and draw.chance(0.2):
-        return _together(draw, BY_KIND[kind], size, None)
-    noun = draw.pick(BY_KIND[kind])
+        return _together(draw, nouns_of(kind), size, None)
+    noun = draw.pick(nouns_of(kind))
     return modified(draw, noun, max(size, 2), depth, "plain")
 
 
@@ -160,13 +159,13 @@ def modified(draw: Draw, noun: Noun, size: int, depth: int, use: Use) -> NounPhr
     head.phrase.french.append(Mot("sur", word) if topical else de(word))
     inner_use = "plain" if topical else "of"
     if topical and left == 4:
-        inner = entity(draw.pick(ENTITIES[:1]))
+        inner = entity(draw.pick(expressions("entities")[:1]))
     elif left == 2:
         inner = about_names(draw, "person")
         assert inner is not None
     else:
         kind = draw.pick(("idea", "event") if topical else ("person", "person", "group"))
-        inner = modified(draw, draw.pick(BY_KIND[kind]), left - 1, depth + 1, inner_use)
+        inner = modified(draw, draw.pick(nouns_of(kind)), left - 1, depth + 1, inner_use)
     head.phrase.add(inner.phrase)
     return head
 
@@ -177,21 +176,19 @@ def relative(draw: Draw, head: NounPhrase, size: int, depth: int) -> Phrase:
     dice = draw.random()
     person = head.kind == "person"
     if head.kind == "place" and dice < 0.3 and size >= 4:
-        word = Word("where")
-        phrase = Phrase([word], [Mot("où", word)])
+        phrase = fixed("where", "où")
         phrase.add(clause(draw, frame, size - 1, depth, kind="person"))
         return phrase
     if dice < 0.65 and size >= 3:
         noun = head.nouns[0]
-        verb = draw.combine(DONE_TO[noun.english], lambda v: [(v.name, noun.english)])
+        verb = draw.combine(done_to(noun.english), lambda v: [(v.name, noun.english)])
         if verb and (not verb.state or frame.state):
             word = Word("whom" if person else "that")
             phrase = Phrase([word], [que(word)])
             phrase.add(_with_gap(draw, verb, head, frame, size - 1, depth))
             return phrase
-    word = Word("who" if person else "that")
-    phrase = Phrase([word], [Mot("qui", word)])
-    phrase.add(predicate(Scene(draw, head, frame, size - 1, depth)))
+    phrase = fixed("who" if person else "that", "qui")
+    phrase.add(predicate(Predication(draw, head, frame, size - 1, depth)))
     return phrase
 
 
@@ -201,9 +198,9 @@ def _with_gap(
     """The rest of "the letter that she wrote": French participles agree with the letter."""
     kind = "person" if "person" in verb.subjects else "group"
     actor = subject(draw, kind, draw.between(1, min(3, size - 1)), _DEEPEST)
-    scene = Scene(draw, actor, frame, size - len(actor.phrase.english), depth)
-    style = scene.style(state=verb.state)._replace(preceding=head.agreement)
-    actor.phrase.add(scene.end(active(verb, actor.agreement, style), style.tense))
+    about = Predication(draw, actor, frame, size - len(actor.phrase.english), depth)
+    style = about.style(state=verb.state)._replace(preceding=head.agreement)
+    actor.phrase.add(about.end(active(verb, actor.agreement, style), style.tense))
     return actor.phrase
 
 
@@ -215,89 +212,88 @@ def clause(draw: Draw, frame: Frame, size: int, depth: int = 0, kind: str = "") 
         longest = 1
     who = subject(draw, kind, draw.between(1, longest), depth)
     left = size - len(who.phrase.english)
-    who.phrase.add(predicate(Scene(draw, who, frame, max(left, 1), depth)))
+    who.phrase.add(predicate(Predication(draw, who, frame, max(left, 1), depth)))
     return who.phrase
 
 
-def predicate(scene: Scene) -> Phrase:
+def predicate(about: Predication) -> Phrase:
     """A verb phrase; kinds of verb phrase are tried in random order until one fits."""
-    kind, size = scene.subject.kind, scene.size
-    menu: list[tuple[float, Callable[[Scene], Phrase]]] = []
+    kind, size = about.subject.kind, about.size
+    menu: list[tuple[float, Callable[[Predication], Phrase]]] = []
     for weight, smallest, kinds, build in _PREDICATES:
         if size >= smallest and (kinds is None or kind in kinds):
-            menu.append((scene.draw.random() * weight, build))
+            menu.append((about.draw.random() * weight, build))
     menu.sort(key=lambda entry: -entry[0])
-    met = scene.draw.met_held_out
+    met = about.draw.met_held_out
     for _, build in menu:
         try:
-            return build(scene)
+            return build(about)
         except DeadEndError:
-            scene.draw.met_held_out = met  # what was drawn is thrown away
+            about.draw.met_held_out = met  # what was drawn is thrown away
     raise DeadEndError
 
 
-def _intransitive(scene: Scene) -> Phrase:
-    verbs = INTRANSITIVE_OF[scene.subject.kind]
-    if not verbs:
+def _intransitive(about: Predication) -> Phrase:
+    able = verbs_of("intransitive", about.subject.kind)
+    if not able:
         raise DeadEndError
-    verb = scene.draw.pick(verbs)
-    style = scene.style(state=verb.state)
-    return scene.end(active(verb, scene.subject.agreement, style), style.tense)
+    verb = about.draw.pick(able)
+    style = about.style(state=verb.state)
+    return about.end(active(verb, about.subject.agreement, style), style.tense)
 
 
-def _copula(scene: Scene) -> Phrase:
-    style = scene.style(state=True)
-    phrase = to_be(scene.subject.agreement, style)
-    very = scene.size - len(phrase.english) >= 2 and scene.draw.chance(0.5)
-    adjective = predicative(scene.draw, scene.subject, very=very)
+def _copula(about: Predication) -> Phrase:
+    style = about.style(state=True)
+    phrase = to_be(about.subject.agreement, style)
+    very = about.size - len(phrase.english) >= 2 and about.draw.chance(0.5)
+    adjective = predicative(about.draw, about.subject, very=very)
     if adjective is None:
         raise DeadEndError
     phrase.add(adjective)
-    left, tense = scene.size - len(phrase.english), style.tense
-    phrase.add(tail(scene.draw, left, None if scene.frame.dated else tense, alive=False))
+    left, tense = about.size - len(phrase.english), style.tense
+    phrase.add(tail(about.draw, left, None if about.frame.dated else tense, alive=False))
     return phrase
 
 
-def _passive(scene: Scene) -> Phrase:
-    draw, nouns = scene.draw, scene.subject.nouns
+def _passive(about: Predication) -> Phrase:
+    draw, nouns = about.draw, about.subject.nouns
     if not nouns:
         raise DeadEndError
-    verbs = [verb for verb in DONE_TO[nouns[0].english] if not verb.state]
-    verb = draw.combine(verbs, lambda v: [(v.name, noun.english) for noun in nouns])
+    able = [verb for verb in done_to(nouns[0].english) if not verb.state]
+    verb = draw.combine(able, lambda v: [(v.name, noun.english) for noun in nouns])
     if verb is None:
         raise DeadEndError
-    style = scene.style(state=True)
-    phrase = passive(verb, scene.subject.agreement, style)
-    left = scene.size - len(phrase.english)
+    style = about.style(state=True)
+    phrase = passive(verb, about.subject.agreement, style)
+    left = about.size - len(phrase.english)
     if left >= 2 and draw.chance(0.6):
-        by = Word("by")
-        phrase.add(Phrase([by], [Mot("par", by)]))
+        phrase.add(fixed("by", "par"))
         kind = "group" if "group" in verb.subjects and draw.chance(0.5) else "person"
         share = draw.between(1, left - 1)
         name = about_names(draw, kind) if share == 1 else None
-        noun = draw.pick(BY_KIND[kind])
-        agent = name or modified(draw, noun, max(share, 2), scene.depth, "of")
+        noun = draw.pick(nouns_of(kind))
+        agent = name or modified(draw, noun, max(share, 2), about.depth, "of")
         phrase.add(agent.phrase)
-    return scene.end(phrase, style.tense)
+    return about.end(phrase, style.tense)
 
 
-def _transitive(scene: Scene) -> Phrase:
-    draw = scene.draw
-    verb = draw.pick(TRANSITIVE_OF[scene.subject.kind])
-    style = scene.style(state=verb.state)
+def _transitive(about: Predication) -> Phrase:
+    draw = about.draw
+    verb = draw.pick(verbs_of("transitive", about.subject.kind))
+    style = about.style(state=verb.state)
     whom = any(noun.kind == "person" for noun in verb.objects) and not verb.preposition
     if whom and not verb.particle and draw.chance(0.2):
         english, french, liaison, agreement = draw.pick(_CLITICS)
         word = Word(english)
         clitic = Mot(french, word, (), liaison)
         phrase = active(
-            verb, scene.subject.agreement, style._replace(clitic=clitic, preceding=agreement)
+            verb, about.subject.agreement, style._replace(clitic=clitic, preceding=agreement)
         )
         phrase.english.append(word)
-        return scene.end(phrase, style.tense)
-    phrase = active(verb, scene.subject.agreement, style)
-    _add_object(scene, verb, phrase, negated=bool(style.negation))
-    return scene.end(phrase, style.tense)
+        return about.end(phrase, style.tense)
+    phrase = active(verb, about.subject.agreement, style)
+    _add_object(about, verb, phrase, negated=bool(style.negation))
+    return about.end(phrase, style.tense)
 
 
 def _object_noun(draw: Draw, verb: Verb, nouns: tuple[Noun, ...]) -> Noun:
@@ -307,16 +303,16 @@ def _object_noun(draw: Draw, verb: Verb, nouns: tuple[Noun, ...]) -> Noun:
     return noun
 
 
-def _add_object(scene: Scene, verb: Verb, phrase: Phrase, *, negated: bool) -> None:
+def _add_object(about: Predication, verb: Verb, phrase: Phrase, *, negated: bool) -> None:
     """Append what the verb acts on, using some or all of the room that is left."""
-    draw = scene.draw
+    draw = about.draw
     head = phrase.english[-1]
     if verb.particle:
         head = Word(verb.particle)
         phrase.english.append(head)
     if verb.preposition:
         phrase.french.append(de(head) if verb.preposition == "de" else Mot(verb.preposition, head))
-    left = max(1, scene.size - len(phrase.english))
+    left = max(1, about.size - len(phrase.english))
     share = left if left <= 3 else draw.between(2, left)
     people = "person" in {noun.kind for noun in verb.objects}
     if share <= 2 and people and draw.chance(0.3):
@@ -331,61 +327,62 @@ def _add_object(scene: Scene, verb: Verb, phrase: Phrase, *, negated: bool) -> N
         phrase.add(_together(draw, verb.objects, share, verb).phrase)
         return
     noun = _object_noun(draw, verb, verb.objects)
-    phrase.add(modified(draw, noun, share, scene.depth, use).phrase)
+    phrase.add(modified(draw, noun, share, about.depth, use).phrase)
 
 
-def _placed(scene: Scene) -> Phrase:
-    verb = scene.draw.pick(PLACED)
-    style = scene.style(state=verb.state)
-    phrase = active(verb, scene.subject.agreement, style)
-    left = max(2, scene.size - len(phrase.english))
-    phrase.add(place(scene.draw, scene.draw.between(2, min(left, 5)), verb.particle))
-    return scene.end(phrase, style.tense)
+def _placed(about: Predication) -> Phrase:
+    verb = about.draw.pick(verbs("placed"))
+    style = about.style(state=verb.state)
+    phrase = active(verb, about.subject.agreement, style)
+    left = max(2, about.size - len(phrase.english))
+    phrase.add(place(about.draw, about.draw.between(2, min(left, 5)), verb.particle))
+    return about.end(phrase, style.tense)
 
 
-def _leading(scene: Scene) -> Phrase:
+def _leading(about: Predication) -> Phrase:
     """A modal or a verb like to try, then an infinitive with its own object."""
-    draw, agreement = scene.draw, scene.subject.agreement
-    present = scene.frame.state is Tense.PRESENT and not scene.frame.subjunctive
+    draw, agreement = about.draw, about.subject.agreement
+    present = about.frame.state is Tense.PRESENT and not about.frame.subjunctive
     if present and draw.chance(0.6):
         negated, tense = draw.chance(0.2), Tense.PRESENT
         phrase = modal(draw.pick(("can", "must")), agreement, negated=negated)
     else:
-        leader = draw.pick(CATENATIVE_OF[scene.subject.kind])
-        style = scene.style(state=leader.state)
+        leader = draw.pick(verbs_of("catenative", about.subject.kind))
+        style = about.style(state=leader.state)
         negated, tense = bool(style.negation), style.tense
         phrase = catenative(leader, agreement, style)
-    room = scene.size - len(phrase.english)
+    room = about.size - len(phrase.english)
     if room >= 3 and draw.chance(0.7):
-        verb = draw.pick(TRANSITIVE_OF[scene.subject.kind])
+        verb = draw.pick(verbs_of("transitive", about.subject.kind))
         if verb.state:
             raise DeadEndError
         phrase.add(infinitive(verb, agreement))
-        _add_object(scene, verb, phrase, negated=negated)
+        _add_object(about, verb, phrase, negated=negated)
     else:
-        verb = draw.pick(INTRANSITIVE_OF[scene.subject.kind])
+        verb = draw.pick(verbs_of("intransitive", about.subject.kind))
         phrase.add(infinitive(verb, agreement))
-    return scene.end(phrase, tense)
+    return about.end(phrase, tense)
 
 
-def _two_things(scene: Scene) -> Phrase:
+def _two_things(about: Predication) -> Phrase:
     """Eats and sleeps: two verb phrases of one subject, neither with a clause inside."""
-    first = scene.draw.between(1, scene.size - 2)
-    flat = scene._replace(depth=_DEEPEST)
+    first = about.draw.between(1, about.size - 2)
+    flat = about._replace(depth=_DEEPEST)
     phrase = predicate(flat._replace(size=min(first, 6)))
-    word = Word("and")
-    phrase.add(Phrase([word], [Mot("et", word)]))
-    left = max(1, scene.size - len(phrase.english))
+    phrase.add(fixed("and", "et"))
+    left = max(1, about.size - len(phrase.english))
     phrase.add(predicate(flat._replace(size=min(left, 6))))
     return phrase
 
 
 # weight, least size, kinds of subject (None: any), builder
-_PREDICATES: tuple[tuple[float, int, frozenset[str] | None, Callable[[Scene], Phrase]], ...] = (
+_PREDICATES: tuple[
+    tuple[float, int, frozenset[str] | None, Callable[[Predication], Phrase]], ...
+] = (
     (0.5, 1, None, _intransitive),
     (1.0, 2, _ALIVE, _transitive),
     (0.45, 2, None, _copula),
-    (0.5, 2, frozenset(BY_KIND) - {"person"}, _passive),
+    (0.5, 2, frozenset((*_SUBJECT_KINDS, "food", "drink")) - {"person"}, _passive),
     (0.5, 3, frozenset(("person", "animal")), _placed),
     (0.5, 3, _ALIVE, _leading),
     (0.35, 5, _ALIVE, _two_things),

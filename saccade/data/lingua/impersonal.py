@@ -4,18 +4,16 @@ from saccade.data.lingua.adverbials import place, tail
 from saccade.data.lingua.clauses import Frame, modified
 from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.noun_phrases import simple
-from saccade.data.lingua.tokens import Mot, Phrase, Word
+from saccade.data.lingua.tokens import Mot, Phrase, Word, fixed
 from saccade.data.lingua.verb_groups import Style, Tense, active, be
-from saccade.data.lingua.words.morphology import IL, Agreement
-from saccade.data.lingua.words.nouns import BY_KIND
-from saccade.data.lingua.words.verbs import AVOIR, WEATHER
+from saccade.data.lingua.words.lexicon import nouns_of, verbs
+from saccade.data.lingua.words.morphology import IL, Agreement, conjugate
 
 
 def weather(draw: Draw, frame: Frame, size: int) -> Phrase:
     """It was raining → il pleuvait."""
-    verb, word = draw.pick(WEATHER), Word("it")
+    verb, phrase = draw.pick(verbs("weather")), fixed("it", "il")
     style = Style(draw.pick(frame.active))
-    phrase = Phrase([word], [Mot("il", word)])
     phrase.add(active(verb, Agreement(), style))
     tense = None if frame.dated else style.tense
     phrase.add(tail(draw, size - len(phrase.english), tense, alive=False))
@@ -25,17 +23,17 @@ def weather(draw: Draw, frame: Frame, size: int) -> Phrase:
 def there_is(draw: Draw, tense: Tense, size: int) -> Phrase:
     """There is a dog in the garden → il y a un chien dans le jardin."""
     where = place(draw, draw.between(2, 4))
-    noun = draw.pick(BY_KIND[draw.pick(("person", "animal", "thing"))])
+    noun = draw.pick(nouns_of(draw.pick(("person", "animal", "thing"))))
     left = size - 2 - len(where.english) - (tense is Tense.FUTURE)
     what = modified(draw, noun, left, 1, "exists") if left >= 6 else None
     what = what or simple(draw, noun, max(2, min(left, 4)), "exists")
-    there, will = Word("there"), Word("will")
+    there, will, avoir = Word("there"), Word("will"), conjugate("avoir")
     if tense is Tense.FUTURE:
         verb = Word("be")
-        has, words = Mot(AVOIR.future[IL], verb, (will,)), [there, will, verb]
+        has, words = Mot(avoir.future[IL], verb, (will,)), [there, will, verb]
     else:
         verb = Word(be(what.agreement, past=tense is Tense.PAST))
-        forms = AVOIR.imperfect if tense is Tense.PAST else AVOIR.present
+        forms = avoir.imperfect if tense is Tense.PAST else avoir.present
         has, words = Mot(forms[IL], verb), [there, verb]
     phrase = Phrase(words, [Mot("il", there), Mot("y", there), has])
     phrase.add(what.phrase)

@@ -10,10 +10,8 @@ from typing import Literal, NamedTuple
 
 from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.tokens import Mot, Phrase, Word, de, definite, fixed, mark
-from saccade.data.lingua.words.adjectives import Adjective
+from saccade.data.lingua.words.lexicon import Adjective, Expression, Noun, expressions, nouns_of
 from saccade.data.lingua.words.morphology import IL, ILS, JE, NOUS, VOUS, Agreement
-from saccade.data.lingua.words.names import COUNTRIES, ENTITIES, NUMBERS, PEOPLE, Name
-from saccade.data.lingua.words.nouns import BY_KIND, Noun
 
 
 class NounPhrase(NamedTuple):
@@ -84,6 +82,7 @@ _MASS_MENU: Mapping[Use, tuple[str, ...]] = {
     "headed": ("the",),
     "exists": ("some",),
 }
+_INVARIABLE = {"these": "ces", "several": "plusieurs", "every": "chaque"}
 _UNSPOKEN: Mapping[Use, str] = {"negated": "any", "loved": "the"}
 
 
@@ -94,19 +93,19 @@ def pronoun(draw: Draw) -> NounPhrase:
     return NounPhrase(Phrase([word], [Mot(french, word, (), liaison)]), agreement, (), "person")
 
 
-def named(name: Name, kind: str) -> NounPhrase:
+def named(name: Expression, kind: str) -> NounPhrase:
     """A person or a city, which take no article."""
     return NounPhrase(fixed(*name[:3]), _third(name.feminine, name.plural), (), kind)
 
 
-def country(name: Name) -> NounPhrase:
+def country(name: Expression) -> NounPhrase:
     """A country, which takes an article in French alone: France → la France."""
     phrase = fixed(*name[:3])
     phrase.french.insert(0, definite(phrase.english[0], feminine=name.feminine, plural=False))
     return NounPhrase(phrase, _third(name.feminine, False), (), "group")
 
 
-def entity(name: Name) -> NounPhrase:
+def entity(name: Expression) -> NounPhrase:
     """A name with an article in both languages: the European Union → l'Union européenne."""
     phrase, the = fixed(*name[:3]), Word("the")
     phrase.english.insert(0, the)
@@ -144,10 +143,8 @@ def determiner(name: str, noun: Noun, *, plural: bool, bare_adjective: bool) -> 
     if name == "all":
         the = Word("the")
         return Phrase([word, the], [Mot("toutes" if feminine else "tous", word), Mot("les", the)])
-    return Phrase([word], [Mot(_INVARIABLE[name], word)])
-
-
-_INVARIABLE = {"these": "ces", "several": "plusieurs", "every": "chaque", **dict(NUMBERS)}
+    numbers = {number.english: number.french for number in expressions("numbers")}
+    return Phrase([word], [Mot((_INVARIABLE | numbers)[name], word)])
 
 
 def partitive(word: Word, noun: Noun, plural: bool, bare_adjective: bool) -> list[Mot]:
@@ -204,7 +201,7 @@ def _quality(quality: Quality, agreement: Agreement, *, attributive: bool = True
 
 def predicative(draw: Draw, subject: NounPhrase, *, very: bool) -> Phrase | None:
     """An adjective after "to be", agreeing with the subject."""
-    choices = (subject.nouns[0] if subject.nouns else BY_KIND[subject.kind][0]).adjectives
+    choices = (subject.nouns[0] if subject.nouns else nouns_of(subject.kind)[0]).adjectives
     choices = [a for a in choices if a.rank <= 3 and a.english != "new"]
     nouns = subject.nouns
     adjective = draw.combine(choices, lambda a: [(a.english, noun.english) for noun in nouns])
@@ -236,7 +233,7 @@ def simple(draw: Draw, noun: Noun, size: int, use: Use = "plain") -> NounPhrase:
     if name == "owner":
         name = draw.pick(_OWNERS)
     elif name == "number":
-        name = draw.pick(NUMBERS)[0]
+        name = draw.pick(expressions("numbers")).english
     elif name == "this" and plural:
         name = "these"
     qualities = _qualities(draw, noun, size - 2 - (name == "all"))
@@ -249,9 +246,11 @@ def simple(draw: Draw, noun: Noun, size: int, use: Use = "plain") -> NounPhrase:
 def about_names(draw: Draw, kind: str) -> NounPhrase | None:
     """A proper name of this kind, where there are any."""
     if kind == "person":
-        return named(draw.pick(PEOPLE), kind)
+        return named(draw.pick(expressions("people")), kind)
     if kind == "group":
-        return entity(draw.pick(ENTITIES)) if draw.chance(0.6) else country(draw.pick(COUNTRIES))
+        if draw.chance(0.6):
+            return entity(draw.pick(expressions("entities")))
+        return country(draw.pick(expressions("countries")))
     return None
 
 
@@ -260,8 +259,7 @@ def coordinated(members: list[NounPhrase]) -> NounPhrase:
     whole = Phrase([], [])
     for index, member in enumerate(members):
         if index == len(members) - 1:
-            word = Word("and")
-            whole.add(Phrase([word], [Mot("et", word)]))
+            whole.add(fixed("and", "et"))
         elif index:
             whole.add(mark(","))
         whole.add(member.phrase)

@@ -6,9 +6,9 @@ from saccade.data.lingua.adverbials import time
 from saccade.data.lingua.clauses import FUTURE, PAST, PRESENT, Frame, clause, subject
 from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.impersonal import there_is, weather
-from saccade.data.lingua.tokens import Mot, Phrase, Word, empty, mark, que
+from saccade.data.lingua.tokens import Mot, Phrase, Word, empty, fixed, mark, que
 from saccade.data.lingua.verb_groups import Style, Tense, active
-from saccade.data.lingua.words.verbs import SAYING
+from saccade.data.lingua.words.lexicon import verbs
 
 _FRAMES = (PAST, PAST, PAST, PRESENT, PRESENT, FUTURE)
 _SIMPLE_PAST = Frame((Tense.PAST,), Tense.PAST)
@@ -61,9 +61,9 @@ def sentence(draw: Draw, size: int) -> Phrase:
     while (left := size - len(phrase.english)) >= _LEAST:
         if subordinate or draw.chance(0.55):
             frame = draw.pick(_FRAMES)
-            word = Word(draw.pick(("and", "and", "but")))
+            word = draw.pick(("and", "and", "but"))
             phrase.add(mark(","))
-            phrase.add(Phrase([word], [Mot("et" if word.text == "and" else "mais", word)]))
+            phrase.add(fixed(word, "et" if word == "and" else "mais"))
             _add_clause(draw, phrase, frame, size)
             subordinate = False
         else:
@@ -113,7 +113,7 @@ def _open_with_time(draw: Draw, phrase: Phrase, frame: Frame) -> Frame | None:
 
 def _open_with_report(draw: Draw, phrase: Phrase, frame: Frame) -> None:
     """She says that …"""
-    verb = draw.pick(SAYING)
+    verb = draw.pick(verbs("saying"))
     who = subject(draw, "person", draw.between(1, 3), 1)
     tense = Tense.PAST if frame == PAST else Tense.PRESENT
     word = Word("that")

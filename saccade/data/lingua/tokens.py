@@ -72,7 +72,7 @@ def empty() -> Phrase:
     return Phrase([], [])
 
 
-def fixed(english: str, french: str, links: str) -> Phrase:
+def fixed(english: str, french: str, links: str = "0") -> Phrase:
     """A set expression; `links` gives, for each French word, the English word it renders.
 
     fixed("last year", "l' année dernière", "1 1 0")
@@ -84,8 +84,7 @@ def fixed(english: str, french: str, links: str) -> Phrase:
 
 def mark(text: str) -> Phrase:
     """A punctuation mark, the same in both languages."""
-    word = Word(text)
-    return Phrase([word], [Mot(text, word)])
+    return fixed(text, text)
 
 
 def de(sure: Word) -> Mot:

@@ -12,8 +12,15 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from saccade.data.lingua.tokens import Mot, Phrase, Word
-from saccade.data.lingua.words.morphology import IL, JE, Agreement, Conjugation, Persons
-from saccade.data.lingua.words.verbs import AVOIR, ETRE, MODALS, Verb
+from saccade.data.lingua.words.lexicon import Expression, Verb
+from saccade.data.lingua.words.morphology import (
+    IL,
+    JE,
+    Agreement,
+    Conjugation,
+    Persons,
+    conjugate,
+)
 
 
 class Tense(Enum):
@@ -31,20 +38,21 @@ class Tense(Enum):
 class Style(NamedTuple):
     """How a verb is used: everything but the verb and its subject.
 
-    `adverb` is an English and a French word; "not" and "never" go into `negation`. `clitic` is an
+    `adverb` is one word in both languages; "not" and "never" go into `negation`. `clitic` is an
     object pronoun before the French verb. `preceding` is the agreement of an object that French
     puts before the verb (clitic or relative), with which a participle after avoir agrees.
     """
 
     tense: Tense
     negation: str = ""
-    adverb: tuple[str, str] | None = None
+    adverb: Expression | None = None
     clitic: Mot | None = None
     preceding: Agreement | None = None
     subjunctive: bool = False
 
 
 _PARTNER = {"not": "pas", "never": "jamais"}
+_MODALS = {"can": "pouvoir", "must": "devoir"}
 _REFLEXIVE = ("me", "se", "nous", "vous", "se")
 
 
@@ -106,9 +114,9 @@ class _Frame:
             self.before.append(Mot("ne", negation, (), "n'"))
             self.after.append(Mot(_PARTNER[style.negation], negation))
         if style.adverb:
-            adverb = Word(style.adverb[0])
+            adverb = Word(style.adverb.english)
             self.english.append(adverb)
-            self.after.append(Mot(style.adverb[1], adverb))
+            self.after.append(Mot(style.adverb.french, adverb))
 
 
 def _clitics(verb: Verb, subject: Agreement, main: Word, style: Style) -> list[Mot]:
@@ -135,7 +143,7 @@ def active(verb: Verb, subject: Agreement, style: Style) -> Phrase:
     if simple:
         finite = Mot(simple[subject.person], main, tuple(auxiliaries))
         return Phrase(english, [*start, finite, *frame.after])
-    helper = ETRE if verb.moves else AVOIR
+    helper = conjugate("être" if verb.moves else "avoir")
     agreeing = subject if verb.moves else style.preceding or Agreement()
     finite = Mot(
         _auxiliary(helper, style)[subject.person], auxiliaries[0] if auxiliaries else main, (main,)
@@ -146,19 +154,19 @@ def active(verb: Verb, subject: Agreement, style: Style) -> Phrase:
 
 def to_be(subject: Agreement, style: Style) -> Phrase:
     """To be, before an adjective; its past is a state: was → était."""
-    frame = _Frame(style)
-    french = _simple(ETRE, style)
+    frame, etre, avoir = _Frame(style), conjugate("être"), conjugate("avoir")
+    french = _simple(etre, style)
     if style.tense is Tense.FUTURE:
         will, main = Word("will"), Word("be")
         english = [will, *frame.english, main]
-        finite = [Mot(ETRE.future[subject.person], main, (will,)), *frame.after]
+        finite = [Mot(etre.future[subject.person], main, (will,)), *frame.after]
     else:
         main = Word(be(subject, past=style.tense is Tense.PAST))
         english = [main, *frame.english]
         if french is None and style.subjunctive:
-            finite = [Mot(AVOIR.subjunctive[subject.person], main), *frame.after, Mot("été", main)]
+            finite = [Mot(avoir.subjunctive[subject.person], main), *frame.after, Mot("été", main)]
         else:
-            finite = [Mot((french or ETRE.imperfect)[subject.person], main), *frame.after]
+            finite = [Mot((french or etre.imperfect)[subject.person], main), *frame.after]
     return Phrase(english, [*frame.before, *finite])
 
 
@@ -170,7 +178,7 @@ def passive(verb: Verb, subject: Agreement, style: Style) -> Phrase:
         phrase = to_be(subject, style)
         return Phrase([*phrase.english, done], [*phrase.french, participle])
     was = Word(be(subject, past=True))
-    helper = Mot(_auxiliary(AVOIR, style)[subject.person], was)
+    helper = Mot(_auxiliary(conjugate("avoir"), style)[subject.person], was)
     french = [*frame.before, helper, *frame.after, Mot("été", was), participle]
     return Phrase([was, *frame.english, done], french)
 
@@ -196,7 +204,7 @@ def catenative(verb: Verb, subject: Agreement, style: Style) -> Phrase:
 def modal(name: str, subject: Agreement, *, negated: bool) -> Phrase:
     """Can and must; "cannot" is one English word that three French words render."""
     word = Word("cannot" if negated and name == "can" else name)
-    finite = Mot(MODALS[name].present[subject.person], word)
+    finite = Mot(conjugate(_MODALS[name]).present[subject.person], word)
     if not negated:
         return Phrase([word], [finite])
     negation = word if name == "can" else Word("not")

@@ -3,16 +3,21 @@
 Bad rows are all counted before anyone is told: a person mends a file once, not once per row.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from saccade.errors import ConfigError, DataError
 
 KEPT = 1_000  # problems held in memory; the rest are only counted
 SHOWN = 10
+
+Raw = TypeVar("Raw")
+Row = TypeVar("Row")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -27,65 +32,88 @@ class Problem:
         return f"{self.file}:{self.line}: {self.reason}"
 
 
-class Report(Protocol):
-    """What every kind of reading can tell of itself."""
+class BadRow(Exception):  # noqa: N818 (a finding about one row, which its reader always catches)
+    """Why a row cannot be used: "kind" or "kind: detail". `side` is 1 where the target is at fault.
 
-    @property
-    def files(self) -> list[str]: ...
+    Reports count rows by kind, so a kind is spelt the same wherever it is found.
+    """
 
-    @property
-    def skipped(self) -> dict[str, int]: ...
-
-    @property
-    def duplicates(self) -> int: ...
+    def __init__(self, reason: str, *, side: int = 0) -> None:
+        super().__init__(reason)
+        self.side = side
 
 
-@dataclass(frozen=True)
-class PairsRead:
-    """Pairs in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
-
-    pairs: list[tuple[str, str]]
-    problems: list[Problem]
-    duplicates: int
-    files: list[str]
-    skipped: dict[str, int] = field(default_factory=dict[str, int])
-
-    def summary(self) -> str:
-        """One line for a report."""
-        return summed_up(counted(len(self.pairs), "pair"), self)
+def parse_rows(
+    rows: Iterable[Raw], file: str, parse: Callable[[Raw, int], Row | None]
+) -> Iterator[Row | Problem]:
+    """What `parse` makes of each row and its number, from 1: None is no row, a BadRow a problem."""
+    for number, raw in enumerate(rows, start=1):
+        try:
+            row = parse(raw, number)
+        except BadRow as bad:
+            yield Problem(file, number, str(bad))
+        else:
+            if row is not None:
+                yield row
 
 
 @dataclass(frozen=True)
-class TextsRead:
-    """Texts in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
-
-    texts: list[str]
-    problems: list[Problem]
-    duplicates: int
-    files: list[str]
-    skipped: dict[str, int] = field(default_factory=dict[str, int])
-
-    def summary(self) -> str:
-        """One line for a report."""
-        return summed_up(counted(len(self.texts), "text"), self)
-
-
-Row = TypeVar("Row")
-
-
-@dataclass(frozen=True)
-class Collected(Generic[Row]):
-    """Good rows, and what is known of the bad ones."""
+class RowsRead(ABC, Generic[Row]):
+    """Rows in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
 
     rows: list[Row]
     problems: list[Problem]
-    skipped: dict[str, int]
     duplicates: int
+    files: list[str]
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """How much there is: 29,000 pairs."""
+
+    def summary(self) -> str:
+        """One line: how much came from where, what was left out and what was kept twice."""
+        told = [f"{self.size} from {joined_names(self.files)}"]
+        if self.skipped:
+            bad = counted(sum(self.skipped.values()), "bad row")
+            told.append(f"{bad} skipped ({_by_kind(self.skipped)})")
+        if self.duplicates:
+            told.append(f"{counted(self.duplicates, 'duplicate')} kept")
+        return "; ".join(told)
+
+
+class PairsRead(RowsRead[tuple[str, str]]):
+    """Sources with their targets."""
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        return self.rows
+
+    @property
+    def size(self) -> str:
+        return counted(len(self.rows), "pair")
+
+
+class TextsRead(RowsRead[str]):
+    """Texts on their own."""
+
+    @property
+    def texts(self) -> list[str]:
+        return self.rows
+
+    @property
+    def size(self) -> str:
+        return counted(len(self.rows), "text")
 
 
 def collect(
-    rows: Iterable[Row | Problem], files: Sequence[Path], *, skip_bad: int
-) -> Collected[Row]:
+    rows: Iterable[Row | Problem],
+    files: Sequence[str],
+    into: Callable[[list[Row], list[Problem], int, list[str], dict[str, int]], Read],
+    *,
+    skip_bad: int,
+) -> Read:
     """Part good rows from bad; stop if over `skip_bad` are bad, or none is good."""
     if skip_bad < 0:
         raise ConfigError(f"skip_bad={skip_bad} is below 0; give the number of bad rows to allow")
@@ -101,7 +129,7 @@ def collect(
             good.append(row)
     if kinds.total() > skip_bad or not good:
         raise DataError(_complaint(joined_names(files), problems, kinds, any_good=bool(good)))
-    return Collected(good, problems, dict(kinds), len(good) - len(set(good)))
+    return into(good, problems, len(good) - len(set(good)), list(files), dict(kinds))
 
 
 def _complaint(
@@ -119,17 +147,6 @@ def _complaint(
     return "\n".join(told)
 
 
-def summed_up(what: str, read: Report) -> str:
-    """One line: how much came from where, what was left out and what was kept twice."""
-    told = [f"{what} from {joined_names([Path(file) for file in read.files])}"]
-    if read.skipped:
-        bad = counted(sum(read.skipped.values()), "bad row")
-        told.append(f"{bad} skipped ({_by_kind(read.skipped)})")
-    if read.duplicates:
-        told.append(f"{counted(read.duplicates, 'duplicate')} kept")
-    return "; ".join(told)
-
-
 def _by_kind(kinds: dict[str, int]) -> str:
     often_first = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count:,} {kind}" for kind, count in often_first)
@@ -140,6 +157,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def joined_names(files: Iterable[Path]) -> str:
+def joined_names(files: Iterable[str]) -> str:
     """The files' names for a report: train.en + train.de."""
-    return " + ".join(file.name for file in files)
+    return " + ".join(Path(file).name for file in files)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first ten."""
+    shown = list(names[:10])
+    return ", ".join(shown + [f"… ({len(names)} in all)"] * (len(names) > len(shown)))

@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
+
+from saccade.data.readers.report import listed
+from saccade.errors import DataError
 
 SPLITS = {
     "train": ("train",),
@@ -22,3 +26,14 @@ def fitting_stems(split: str, stems: Iterable[str]) -> list[str]:
     tailed = [stem for stem in every if stem.endswith(tails)]
     tested = [stem for stem in every if split == "test" and _TEST.match(stem)]
     return named or tailed or tested
+
+
+def one_stem(data: Path, split: str, stems: Iterable[str]) -> list[str]:
+    """The stem that fits a split, or none; where several do, the user must say which."""
+    fitting = fitting_stems(split, stems)
+    if len(fitting) > 1:
+        raise DataError(
+            f"{data} has several files for {split!r}: {listed(fitting)}; "
+            f"pass the one you mean as the split, such as {fitting[0]!r}"
+        )
+    return fitting

@@ -1,6 +1,6 @@
 """Shapes: rendered scenes of coloured objects, with all that is true of them.
 
-A scene is a function of (seed, split, index); its picture, masks, captions and questions are
+A scene is a function of (seed, split, index); its image, masks, captions and questions are
 functions of the scene. Nothing is stored or downloaded, so there are as many as one likes.
 """
 

@@ -9,7 +9,7 @@ et al. 2018, arXiv:1803.09797).
 import re
 from dataclasses import replace
 
-from saccade.data.shapes.drawing.draw import Draw
+from saccade.data.shapes.drawing.dice import Dice
 from saccade.data.shapes.drawing.fields import field
 from saccade.data.shapes.scenes import (
     BACKGROUNDS,
@@ -21,7 +21,7 @@ from saccade.data.shapes.scenes import (
     Scene,
     Thing,
 )
-from saccade.data.shapes.settings import Plan, ShapesSettings
+from saccade.data.shapes.settings import ShapesSettings, SplitKind
 from saccade.errors import ConfigError
 
 _HEIGHT = (0.34, 0.42)
@@ -30,7 +30,7 @@ _GAP = (0.03, 0.10)
 _EDGE = 0.03
 
 
-def biased(draw: Draw, asked: Plan, settings: ShapesSettings) -> Scene:
+def biased(draw: Dice, asked: SplitKind, settings: ShapesSettings) -> Scene:
     """A figure beside its context; nothing but the headgear depends on the group."""
     context, colour, tunic = draw.pick(CONTEXTS), draw.pick(COLOURS), draw.pick(COLOURS)
     bias = 0.5 if asked.balanced else settings.bias

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from saccade.data.shapes.bias import biased
-from saccade.data.shapes.drawing.draw import Draw
+from saccade.data.shapes.drawing.dice import Dice
 from saccade.data.shapes.drawing.fields import field
 from saccade.data.shapes.scenes import (
     BACKGROUNDS,
@@ -25,7 +25,7 @@ from saccade.data.shapes.scenes import (
     boxes_meet,
     overlap,
 )
-from saccade.data.shapes.settings import Plan, ShapesSettings, plan
+from saccade.data.shapes.settings import ShapesSettings, SplitKind, split_kind
 from saccade.errors import ConfigError
 
 _TILTS = (-16, -8, 0, 8, 16)
@@ -45,10 +45,10 @@ def scene(split: str, index: int, settings: ShapesSettings = _DEFAULT) -> Scene:
     Train, valid and test differ in a hash of the arrangement (what stands in which of 16 × 16
     cells), so none is ever in two of them, whatever the seeds and sizes.
     """
-    asked = plan(split)
+    asked = split_kind(split)
     if index < 0:
         raise ConfigError(f"index={index} is negative; scenes are counted from 0")
-    draw = Draw(settings.seed, crc32(split.encode()), index)
+    draw = Dice(settings.seed, crc32(split.encode()), index)
     while True:
         if asked.figures:
             found = biased(draw, asked, settings)
@@ -79,8 +79,8 @@ def share(things: Sequence[Thing]) -> str:
     return "valid" if bucket == 8 else "test" if bucket == 9 else "train"
 
 
-def _arrange(draw: Draw, asked: Plan, settings: ShapesSettings) -> tuple[Thing, ...]:
-    """Objects from far to near, in an arrangement of the plan's share; none if the dice fail."""
+def _arrange(draw: Dice, asked: SplitKind, settings: ShapesSettings) -> tuple[Thing, ...]:
+    """Objects from far to near, in an arrangement of the split; none if the dice fail."""
     fewest, most = (4, 5) if asked.many else (settings.fewest, settings.most)
     count = fewest + draw.below(most - fewest + 1)
     pairs = _pairs(draw, count, held_out=asked.held_out)
@@ -105,7 +105,7 @@ def _arrange(draw: Draw, asked: Plan, settings: ShapesSettings) -> tuple[Thing, 
     return tuple(standing.things)
 
 
-def _pairs(draw: Draw, count: int, *, held_out: bool) -> list[tuple[str, str]]:
+def _pairs(draw: Dice, count: int, *, held_out: bool) -> list[tuple[str, str]]:
     """Different pairs of colour and kind; half of them share one with an earlier object.
 
     Sharing makes names earn their keep: "the circle" does not do where there are two.
@@ -126,7 +126,7 @@ def _pairs(draw: Draw, count: int, *, held_out: bool) -> list[tuple[str, str]]:
 
 
 def _maker(
-    draw: Draw, words: tuple[str, str, str], radii: tuple[float, float]
+    draw: Dice, words: tuple[str, str, str], radii: tuple[float, float]
 ) -> Callable[[], Thing]:
     """One object that can be put in place after place."""
     colour, kind, size = words

@@ -1,6 +1,7 @@
-"""What a scene holds, and which statements about it the picture settles beyond doubt."""
+"""What a scene holds, and which statements about it the image settles beyond doubt."""
 
 from dataclasses import dataclass
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ _STEPS = (np.arange(16) + 0.5) / 16
 
 
 class Box(NamedTuple):
-    """Centre, width and height, each as a share of the picture's side; y grows downwards."""
+    """Centre, width and height, each as a share of the image's side; y grows downwards."""
 
     cx: float
     cy: float
@@ -60,12 +61,12 @@ class Thing:
 
     @property
     def scale(self) -> float:
-        """The share of the picture's side that one unit of the outline takes."""
+        """The share of the image's side that one unit of the outline takes."""
         return self.box.w / (2 * field(self.kind, self.tilt).half_width)
 
     @property
     def area(self) -> float:
-        """The share of the picture that the outline encloses."""
+        """The share of the image that the outline encloses."""
         return field(self.kind, self.tilt).area * self.scale**2
 
 
@@ -74,7 +75,7 @@ class Scene:
     """Objects from the farthest to the nearest: a later one covers an earlier one.
 
     No two objects share both colour and kind, so these two words say which is meant. `seed`
-    decides what the scene leaves open: grain and light of the picture, wording of the captions.
+    decides what the scene leaves open: grain and light of the image, wording of the captions.
     """
 
     objects: tuple[Thing, ...]
@@ -125,6 +126,12 @@ def relation(scene: Scene, first: int, second: int) -> str | None:
     return stands if clear else None
 
 
+def clear_relations(scene: Scene) -> list[tuple[int, str, int]]:
+    """Every pair whose relation is clear, with it."""
+    pairs = permutations(range(len(scene.objects)), 2)
+    return [(a, found, b) for a, b in pairs if (found := relation(scene, a, b))]
+
+
 def standing(scene: Scene, first: int, second: int) -> str:
     """How the first object stands to the second: the one relation that is true of the pair.
 
@@ -159,7 +166,7 @@ def box_overlap(a: Box, b: Box) -> float:
 
 
 def overlap(a: Thing, b: Thing) -> float:
-    """The area that lies within both outlines, as a share of the picture (by sampling)."""
+    """The area that lies within both outlines, as a share of the image (by sampling)."""
     ax0, ay0, ax1, ay1 = a.box.xyxy
     bx0, by0, bx1, by1 = b.box.xyxy
     x0, y0, x1, y1 = max(ax0, bx0), max(ay0, by0), min(ax1, bx1), min(ay1, by1)

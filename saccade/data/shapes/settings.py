@@ -1,4 +1,4 @@
-"""Which scenes: the splits, their plans, and the settings that shape them."""
+"""Which scenes: the splits, their kinds, and the settings that shape them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,10 +6,10 @@ from typing import NamedTuple
 from saccade.errors import ConfigError
 
 _FEWEST, _MOST = 1, 5
-_SMALLEST_PICTURE = 32
+_SMALLEST_IMAGE = 32
 
 
-class Plan(NamedTuple):
+class SplitKind(NamedTuple):
     """What a split asks of its scenes: a share of all arrangements, and a kind of scene."""
 
     share: str  # train, valid or test
@@ -19,20 +19,20 @@ class Plan(NamedTuple):
     balanced: bool = False
 
 
-PLANS = {
-    "train": Plan("train"),
-    "valid": Plan("valid"),
-    "test": Plan("test"),
-    "compositional": Plan("test", held_out=True),
-    "many-train": Plan("train", many=True),
-    "many-valid": Plan("valid", many=True),
-    "many": Plan("test", many=True),
-    "biased-train": Plan("train", figures=True),
-    "biased-valid": Plan("valid", figures=True),
-    "biased-test": Plan("test", figures=True),
-    "balanced-test": Plan("test", figures=True, balanced=True),
+SPLIT_KINDS = {
+    "train": SplitKind("train"),
+    "valid": SplitKind("valid"),
+    "test": SplitKind("test"),
+    "compositional": SplitKind("test", held_out=True),
+    "many-train": SplitKind("train", many=True),
+    "many-valid": SplitKind("valid", many=True),
+    "many": SplitKind("test", many=True),
+    "biased-train": SplitKind("train", figures=True),
+    "biased-valid": SplitKind("valid", figures=True),
+    "biased-test": SplitKind("test", figures=True),
+    "balanced-test": SplitKind("test", figures=True, balanced=True),
 }
-SPLITS = tuple(PLANS)
+SPLITS = tuple(SPLIT_KINDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class ShapesSettings:
 
     Args:
         seed: another one gives other scenes.
-        size: side of pictures that are drawn for themselves; a captioner's is its `image`.
+        size: side of images that are drawn for themselves; a captioner's is its `image`.
         fewest: objects in a plain scene, at least; scenes of many have four or five.
         most: objects in a plain scene, at most.
         bias: share of figures that their surroundings predict, where scenes are biased.
@@ -56,9 +56,9 @@ class ShapesSettings:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise ConfigError(f"seed={self.seed} is negative; use 0 or more")
-        if self.size < _SMALLEST_PICTURE:
+        if self.size < _SMALLEST_IMAGE:
             raise ConfigError(
-                f"size={self.size} is too small to see anything; use {_SMALLEST_PICTURE} or more"
+                f"size={self.size} is too small to see anything; use {_SMALLEST_IMAGE} or more"
             )
         if self.fewest < _FEWEST or self.most > _MOST:
             raise ConfigError(
@@ -70,8 +70,8 @@ class ShapesSettings:
             raise ConfigError(f"bias={self.bias} is no share; give a number from 0 to 1")
 
 
-def plan(split: str) -> Plan:
+def split_kind(split: str) -> SplitKind:
     """Look a split up by name."""
-    if split not in PLANS:
+    if split not in SPLIT_KINDS:
         raise ConfigError(f"no split {split!r}; try one of: {', '.join(SPLITS)}")
-    return PLANS[split]
+    return SPLIT_KINDS[split]

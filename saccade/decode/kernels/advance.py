@@ -1,7 +1,7 @@
-"""The bookkeeping of a search step in one kernel: a program for each sentence.
+"""What a step changes in the state of a search, in one kernel: a program for each sentence.
 
-Does to a `Book` and to `Places` what `Book.advance` and `Places.go_on` do in a hundred small
-operations, each of which would take longer to start than to run.
+Does to a `BeamState` and to `Places` what `BeamState.expand` and `Places.go_on` do in a hundred
+small operations, each of which would take longer to start than to run.
 """
 # Triton's language is not Python's: its functions have no types that a checker could follow.
 # pyright: basic, reportArgumentType=false, reportCallIssue=false, reportGeneralTypeIssues=false
@@ -13,42 +13,40 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.blocks.inference.slots import Places
-from saccade.data.vocabulary import END
-from saccade.decode.beam_state import UNFINISHED, Book
-from saccade.decode.greedy import Lines
+from saccade.decode.beam_state import UNFINISHED, BeamState
+from saccade.decode.greedy import GreedyState
 from saccade.decode.top import Top
 
 NEVER = tl.constexpr(-3.0e38)  # less probable than anything, but not yet taken
 UNFINISHED_RANK = tl.constexpr(UNFINISHED)
-THE_END = tl.constexpr(END)
 
 
-def advance(book: Book, slots: Places, top: Top, penalty: float) -> None:
+def advance_beams(state: BeamState, slots: Places, top: Top) -> None:
     """One word further for every beam."""
-    beams, each = book.log_p.shape[1], top.scores.shape[1]
-    _advance[(len(book.limits),)](
-        top.scores, top.words, top.total, book.time, book.limits, book.over, book.log_p,
-        book.words, book.parents, book.scores, book.done_log_p, book.ended, book.sizes,
-        book.slots, slots.tokens, slots.origins, slots.writers, penalty, book.words.shape[1],
+    beams, each, steps = state.log_p.shape[1], top.scores.shape[1], state.words.shape[1]
+    _advance_beams[(len(state.limits),)](
+        top.scores, top.words, top.total, state.time, state.limits, state.over, state.log_p,
+        state.words, state.parents, state.ending_log_p, state.ending_parents, state.scores,
+        state.done_log_p, state.ended, state.sizes, state.slots, slots.tokens, slots.origins,
+        slots.writers, state.length_penalty, state.end, steps,
         BEAMS=beams, EACH=each, CANDIDATES=triton.next_power_of_2(beams * each),
         COUNT=min(2 * beams, beams * each), SLOTS=triton.next_power_of_2(beams),
-        MERGED=triton.next_power_of_2(3 * beams),
-        STEPS=triton.next_power_of_2(book.words.shape[1]), num_warps=1,
+        MERGED=triton.next_power_of_2(3 * beams), STEPS=triton.next_power_of_2(steps), num_warps=1,
     )  # fmt: skip
-    book.time += 1
+    state.time += 1
     slots.clock[:1] += 1
 
 
-def advance_lines(
-    lines: Lines, slots: Places, words: Int[Tensor, " B"], log_p: Float[Tensor, " B"]
+def advance_rows(
+    state: GreedyState, slots: Places, words: Int[Tensor, " B"], log_p: Float[Tensor, " B"]
 ) -> None:
     """One word further for every row."""
     block = 128
-    _advance_lines[(triton.cdiv(len(words), block),)](
-        words, log_p, lines.time, lines.limits, lines.over, lines.words, lines.log_p, lines.ended,
-        lines.sizes, slots.tokens, len(words), lines.words.shape[1], BLOCK=block,
+    _advance_rows[(triton.cdiv(len(words), block),)](
+        words, log_p, state.time, state.limits, state.over, state.words, state.log_p, state.ended,
+        state.sizes, slots.tokens, state.end, len(words), state.words.shape[1], BLOCK=block,
     )  # fmt: skip
-    lines.time += 1
+    state.time += 1
     slots.clock[:1] += 1
 
 
@@ -75,7 +73,7 @@ def _candidates(
 
 
 @triton.jit
-def _done(
+def _load_done(
     scores_at, log_p_at, ended_at, sizes_at, slots_at, first, time, merged, BEAMS: tl.constexpr
 ):  # fmt: skip
     """What was done before, and room for what ends now and for what is cut off."""
@@ -89,21 +87,21 @@ def _done(
 
 
 @triton.jit
-def _grown(
-    x, word, over, divisor, merged, beam, score, log_p, ended, slot,
+def _expand(
+    x, word, end, over, divisor, merged, beam, score, log_p, ended, slot,
     BEAMS: tl.constexpr, EACH: tl.constexpr, CANDIDATES: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
     """The best continuations, one after another: those that end are done, the others go on."""
     candidate = tl.arange(0, CANDIDATES)
-    live_word, live_parent = tl.where(beam >= 0, THE_END, 0), tl.where(beam >= 0, 0, 0)
+    live_word, live_parent = tl.where(beam >= 0, end, 0), tl.where(beam >= 0, 0, 0)
     live_log_p = tl.where(beam >= 0, float("-inf"), 0.0)
     live = 0
     for i in tl.static_range(COUNT):
         best, at = _best(x, candidate, CANDIDATES)
-        chosen = tl.sum(tl.where(candidate == at, word, 0), axis=0)
+        next_word = tl.sum(tl.where(candidate == at, word, 0), axis=0)
         x = tl.where(candidate == at, float("-inf"), x)
         best = tl.where(best <= NEVER, float("-inf"), best)
-        ends = chosen == THE_END
+        ends = next_word == end
         if i < BEAMS:
             here = (merged == BEAMS + i) & ends & (over == 0)
             score = tl.where(here, best / divisor, score)
@@ -111,7 +109,7 @@ def _grown(
             ended = tl.where(here, 1, ended)
             slot = tl.where(here, at // EACH, slot)
         here = (beam == live) & (ends == 0)
-        live_word = tl.where(here, chosen, live_word)
+        live_word = tl.where(here, next_word, live_word)
         live_parent = tl.where(here, at // EACH, live_parent)
         live_log_p = tl.where(here, best, live_log_p)
         live += (ends == 0).to(tl.int32)
@@ -168,10 +166,10 @@ def _follow(writers_at, first, beam, parent, time, steps, real, STEPS: tl.conste
 
 
 @triton.jit
-def _advance(
+def _advance_beams(
     scores_at, candidates_at, total_at, time_at, limits_at, over_at, log_p_at, words_at,
-    parents_at, done_scores_at, done_log_p_at, ended_at, sizes_at, slots_at, tokens_at,
-    origins_at, writers_at, penalty, steps,
+    parents_at, ending_log_p_at, ending_parents_at, done_scores_at, done_log_p_at, ended_at,
+    sizes_at, slots_at, tokens_at, origins_at, writers_at, penalty, end, steps,
     BEAMS: tl.constexpr, EACH: tl.constexpr, CANDIDATES: tl.constexpr, COUNT: tl.constexpr,
     SLOTS: tl.constexpr, MERGED: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
@@ -182,14 +180,17 @@ def _advance(
     at_limit = (tl.load(limits_at + sentence).to(tl.int32) == time + 1).to(tl.int32)
     divisor = tl.exp(tl.log((6.0 + time.to(tl.float32)) / 6.0) * penalty)
     done = done_scores_at, done_log_p_at, ended_at, sizes_at, slots_at
-    score, log_p, ended, size, slot = _done(*done, first, time, merged, BEAMS)
+    score, log_p, ended, size, slot = _load_done(*done, first, time, merged, BEAMS)
     x, word = _candidates(
         scores_at, candidates_at, total_at, log_p_at, first, BEAMS, EACH, CANDIDATES
     )
-    score, log_p, ended, slot, live_word, live_parent, live_log_p = _grown(
-        x, word, over, divisor, merged, beam, score, log_p, ended, slot,
+    score, log_p, ended, slot, live_word, live_parent, live_log_p = _expand(
+        x, word, end, over, divisor, merged, beam, score, log_p, ended, slot,
         BEAMS, EACH, CANDIDATES, COUNT,
     )  # fmt: skip
+    ending, ending_at = (merged >= BEAMS) & (merged < 2 * BEAMS), first + merged - BEAMS
+    tl.store(ending_log_p_at + ending_at, log_p, mask=ending)
+    tl.store(ending_parents_at + ending_at, slot.to(tl.int64), mask=ending)
     score, log_p, slot = _cut_off(
         at_limit, over, divisor, merged, beam, live_log_p, score, log_p, slot, BEAMS
     )
@@ -206,9 +207,9 @@ def _advance(
 
 
 @triton.jit
-def _advance_lines(
+def _advance_rows(
     words_at, log_p_at, time_at, limits_at, over_at, said_at, sums_at, ended_at, sizes_at,
-    tokens_at, rows, steps, BLOCK: tl.constexpr,
+    tokens_at, end, rows, steps, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     real = row < rows
@@ -216,7 +217,7 @@ def _advance_lines(
     word = tl.load(words_at + row, mask=real, other=0)
     over = tl.load(over_at + row, mask=real, other=1).to(tl.int32) == 1
     limit = tl.load(limits_at + row, mask=real, other=0)
-    ends = (word == THE_END) & (over == 0)
+    ends = (word == end) & (over == 0)
     going = real & (over == 0)
     tl.store(said_at + row * steps + time, word, mask=real)
     tl.store(tokens_at + row, word, mask=real)

@@ -20,14 +20,24 @@ from saccade.attention.segments import Segments
 from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.inference.affine import Precision
+from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, FixedPositions, GridPositions, sinusoids
 from saccade.blocks.residual import ResidualKind
+from saccade.blocks.stack import WholeSequences, stacked, sublayers
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.caption.captioner import PICTURE, Captioner, CaptionerConfig, Eye, Told
-from saccade.models.text.word_decoder import TransformerState, WordDecoder
+from saccade.models.caption.captioner import (
+    IMAGE_GRID,
+    Captioner,
+    CaptionerConfig,
+    CaptionHidden,
+    GridEncoder,
+)
+from saccade.models.inference.cached_decoder import CachedDecoder, Encoded, decoding_dtype
+from saccade.models.text.word_decoder import DecoderState, WordDecoder
 from saccade.models.vision.vit import Vit
 
 
@@ -64,7 +74,7 @@ class CaptionTransformerConfig(CaptionerConfig):
 
 
 class CaptionTransformer(Captioner):
-    """Picture → eye → encoder → memory; words + memory → decoder → the next word.
+    """Image → image encoder → encoder → memory; words + memory → decoder → the next word.
 
     c = encoder(W z + P)        yₜ = decoder(y₀ … yₜ₋₁, c)
     """
@@ -74,7 +84,7 @@ class CaptionTransformer(Captioner):
         self.config, self.longest = config, config.longest
         names = ("width", "heads", "hidden", "dropout", "residual")
         width, sizes = config.width, {name: getattr(config, name) for name in names}
-        self.eye = Eye(config)
+        self.eye = GridEncoder(config)
         knows_where = isinstance(self.eye.encoder, Vit)
         same = knows_where and self.eye.channels == width
         self.project = nn.Identity() if same else Linear(self.eye.channels, width)
@@ -83,10 +93,10 @@ class CaptionTransformer(Captioner):
         self.positions = Added(FixedPositions(sinusoids, width))
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(
-            EncoderLayer(**sizes, axis=PICTURE) for _ in range(config.encoder_depth)
+            EncoderLayer(**sizes, axis=IMAGE_GRID) for _ in range(config.encoder_depth)
         )
         self.decoder = nn.ModuleList(
-            DecoderLayer(**sizes, source=PICTURE) for _ in range(config.depth)
+            DecoderLayer(**sizes, source=IMAGE_GRID) for _ in range(config.depth)
         )
         # Pre-norm never normalises the sum of its residuals, so a stack ends with a norm.
         last = nn.LayerNorm if config.residual == "pre" else nn.Identity
@@ -99,13 +109,14 @@ class CaptionTransformer(Captioner):
             for parameter in part.parameters():
                 if parameter.dim() > 1:
                     nn.init.xavier_uniform_(parameter)
-        nn.init.normal_(self.embedding.weight, std=self.words.width**-0.5)
+        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5)
 
     @property
     def words(self) -> WordDecoder:
         """The half that writes."""
-        layers: Any = list(self.decoder)
-        return WordDecoder(self.embedding, self.positions, self.dropout, layers, self.decoder_norm)
+        parts = self.embedding, self.positions, self.dropout, self.decoder, self.decoder_norm
+        assert self.longest is not None
+        return WordDecoder(*parts, scale=self.embedding.embedding_dim**0.5, longest=self.longest)
 
     @property
     def output(self) -> OutputLayer:
@@ -113,31 +124,47 @@ class CaptionTransformer(Captioner):
         return self.words.output
 
     def forward(
-        self, pictures: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
-    ) -> Told:
+        self, images: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
+    ) -> CaptionHidden:
         """All captions end to end, those of a picture side by side: they share its memory."""
-        memory = self.see(pictures)
+        memory = self.see(images)
         across = _across(captions, of, len(memory), memory.shape[1])
-        return Told(self.words.packed(captions, memory.flatten(0, 1)[None], across))
+        return CaptionHidden(self.words.packed(captions, memory.flatten(0, 1)[None], across))
 
-    def see(self, pictures: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B cells D"]:
+    def teacher_forced(
+        self, images: UInt8[Tensor, "B 3 H W"], tokens: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T D"]:
+        return self.words.decode(tokens, self.see(images))
+
+    def see(self, images: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B cells D"]:
         """The memory that words are told from."""
-        cells, grid = self.eye(pictures)
+        cells, grid = self.eye(images)
         self._say_what_is_seen(grid)
         x = self.project(cells)
         if self.places is not None:
             x = self.dropout(x + self.places((grid.height, grid.width)))
-        for layer in self.encoder:
-            x = layer(x)
-        return self.encoder_norm(x)
+        return stacked(sublayers(self.encoder), self.encoder_norm, x)(x, WholeSequences())
 
-    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> TransformerState:
-        return self.words.start(self.see(pictures))
+    def for_decoding(self, precision: Precision | None) -> CachedDecoder:
+        """Words packed once for many steps; it sees as the model does."""
+        dtype = decoding_dtype(self.words, precision)
+
+        def encode(images: UInt8[Tensor, "B 3 H W"]) -> Encoded:
+            half = precision == "bfloat16" and images.is_cuda
+            with torch.autocast(images.device.type, torch.bfloat16, enabled=half):
+                memory = self.see(images)
+            prefill = Prefill((memory.shape[0], memory.shape[1]))
+            return Encoded(memory.flatten(0, 1).to(dtype), prefill)
+
+        return CachedDecoder(self.words, precision, encode)
+
+    def start(self, images: UInt8[Tensor, "B 3 H W"]) -> DecoderState:
+        return self.for_decoding(None).start(images)
 
     def step(
-        self, tokens: Int[Tensor, " R"], state: TransformerState
-    ) -> tuple[Float[Tensor, "R V"], TransformerState]:
-        return self.words.step(tokens, state)
+        self, tokens: Int[Tensor, " R"], state: DecoderState
+    ) -> tuple[Float[Tensor, "R V"], DecoderState]:
+        return self.for_decoding(None).step(tokens, state)
 
     def _say_what_is_seen(self, grid: Axis) -> None:
         """Who watches is told the picture's grid."""
@@ -148,9 +175,9 @@ class CaptionTransformer(Captioner):
                 site.rows, site.columns = grid if reads else TARGET, grid
 
 
-def _across(captions: Rows, of: Int[Tensor, " R"], pictures: int, cells: int) -> Segments:
+def _across(captions: Rows, of: Int[Tensor, " R"], images: int, cells: int) -> Segments:
     """The words of all captions of a picture look at its cells."""
-    numbers = torch.arange(pictures + 1, device=of.device)
+    numbers = torch.arange(images + 1, device=of.device)
     first = torch.searchsorted(of, numbers.to(of))  # caption of each picture
     words = captions.starts[first]
     keys = numbers.mul(cells).to(words)

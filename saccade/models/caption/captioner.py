@@ -1,9 +1,9 @@
-"""What all captioners share: an eye that reads a picture once, and words told about it."""
+"""What all captioners share: an image encoder that reads an image once, and words about it."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
 from saccade.blocks.output import OutputLayer
-from saccade.config import ModelConfig
+from saccade.config import WordModelConfig
 from saccade.data.images.augment import IMAGENET
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
@@ -23,8 +23,8 @@ ENCODERS: dict[str, ImageEncoderConfig] = {**resnet.PRESETS, **mobilenet.PRESETS
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptionerConfig(ModelConfig):
-    """How a captioner sees.
+class CaptionerConfig(WordModelConfig):
+    """How a captioner reads images.
 
     Args:
         encoder: the image encoder, such as resnet-18, mobilenet-v2 or vit-mini.
@@ -32,6 +32,8 @@ class CaptionerConfig(ModelConfig):
         weights: a file of published weights that the encoder starts from; none: fresh ones.
         frozen: keep the encoder as it is.
     """
+
+    shows_attention: ClassVar[bool] = False  # while it is trained, for losses that ask
 
     encoder: str = "resnet-nano"
     stage: int = 0
@@ -46,9 +48,14 @@ class CaptionerConfig(ModelConfig):
         if self.stage < 0:
             raise ConfigError(f"stage={self.stage} must be 0 (the last) or more")
 
+    @property
+    def hard(self) -> bool:
+        """Whether it looks at a single cell for each word."""
+        return False
 
-class Eye(nn.Module):
-    """A picture as a grid of vectors, row by row.
+
+class GridEncoder(nn.Module):
+    """An image as a grid of vectors, row by row.
 
     z = encoder((pixels − mean) / deviation)        h × w cells
     """
@@ -72,11 +79,9 @@ class Eye(nn.Module):
         """How wide the vector of a cell is."""
         return self.encoder.channels(self.stage)
 
-    def forward(
-        self, pictures: UInt8[Tensor, "B 3 H W"]
-    ) -> tuple[Float[Tensor, "B cells C"], Axis]:
+    def forward(self, images: UInt8[Tensor, "B 3 H W"]) -> tuple[Float[Tensor, "B cells C"], Axis]:
         """The vectors of all cells, and where they lie."""
-        pixels = (pictures - self.mean) / self.deviation
+        pixels = (images - self.mean) / self.deviation
         grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
         return grid.flatten(2).mT, self._axis(grid.shape[2], grid.shape[3], pixels.shape[2])
 
@@ -95,32 +100,42 @@ class Glances(NamedTuple):
     hard: Float[Tensor, ""]
 
 
-class Told(NamedTuple):
-    """What is known after each word of all captions, end to end; `output` scores the next word.
+class CaptionHidden(NamedTuple):
+    """The hidden state after each word of all captions, end to end; `output` scores the next word.
 
     `looked` says where attention fell for each word, for losses that ask; T is the longest caption.
     """
 
-    known: Float[Tensor, "words D"]
+    hidden: Float[Tensor, "words D"]
     looked: Float[Tensor, "R T cells"] | None = None
     glances: Glances | None = None
 
 
 class Captioner(nn.Module, ABC):
-    """Picture → eye → decoder of words."""
+    """Image → image encoder → decoder of words."""
 
     config: CaptionerConfig
-    eye: Eye
+    eye: GridEncoder
+    longest: int | None = None  # captions of any length
 
     @abstractmethod
     def forward(
-        self, pictures: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
-    ) -> Told:
-        """Read captions about pictures; caption i is about picture `of[i]`, in that order."""
+        self, images: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"], /
+    ) -> CaptionHidden:
+        """Read captions about images; caption i is about image `of[i]`, in that order."""
+
+    def teacher_forced(
+        self, images: UInt8[Tensor, "B 3 H W"], tokens: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T D"]:
+        """The hidden state at each word of captions of equal length, one to an image."""
+        B, T = tokens.shape
+        captions = Rows.of(tokens.flatten().cpu(), torch.full((B,), T)).to(tokens.device)
+        of = torch.arange(B, device=tokens.device)
+        return self(images, captions, of).hidden.unflatten(0, (B, T))
 
     @abstractmethod
-    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> Any:
-        """Look at the pictures once; nothing told yet."""
+    def start(self, images: UInt8[Tensor, "B 3 H W"], /) -> Any:
+        """Look at the images once; no word yet."""
 
     @abstractmethod
     def step(self, tokens: Int[Tensor, " R"], state: Any) -> tuple[Float[Tensor, "R V"], Any]:
@@ -130,11 +145,16 @@ class Captioner(nn.Module, ABC):
     @abstractmethod
     def output(self) -> OutputLayer: ...
 
-    def load_encoder(self) -> Report | None:
+    @property
+    def slow_part(self) -> nn.Module:
+        """The image encoder, which others may have trained."""
+        return self.eye.encoder
+
+    def load_published(self) -> Report | None:
         """Start from the published weights that the config names, if it names any."""
         if not self.config.weights:
             return None
         return load_pretrained(self.eye.encoder, Path(self.config.weights))
 
 
-PICTURE = Axis("source", "grid")  # before any was seen
+IMAGE_GRID = Axis("source", "grid")  # before any was seen

@@ -1,6 +1,6 @@
-"""Show and Tell: a picture in one vector, told by an RNN (Vinyals et al. 2015, arXiv:1411.4555).
+"""Show and Tell: an RNN captions an image in one vector (Vinyals et al. 2015, arXiv:1411.4555).
 
-The whole picture passes through that vector: the bottleneck. As published the decoder is shown it
+The whole image passes through that vector: the bottleneck. As published the decoder is shown it
 once; the lectures' decoder has it beside every word. Departs from the paper in the cell, which is
 the standard one with biases and a bent output, and in fresh weights that keep what they hold.
 """
@@ -13,11 +13,11 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.output import OutputLayer
+from saccade.blocks.output import OutputLayer, Readout
 from saccade.blocks.recurrent.rnn import CellKind, Rnn, RnnState
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
-from saccade.models.caption.captioner import Captioner, CaptionerConfig, Eye, Told
+from saccade.models.caption.captioner import Captioner, CaptionerConfig, CaptionHidden, GridEncoder
 from saccade.models.text.stepwise import StepState, packed
 
 
@@ -26,8 +26,8 @@ class ShowAndTellConfig(CaptionerConfig):
     """Sizes of Show and Tell.
 
     Args:
-        width: of words, of the picture and of the state.
-        shown: the picture comes once, before the first word, or with every word as well.
+        width: of words, of the image and of the state.
+        shown: the image comes once, before the first word, or with every word as well.
     """
 
     cell: CellKind = "lstm"
@@ -47,7 +47,7 @@ class ShowAndTellConfig(CaptionerConfig):
 
 @dataclass
 class ShowAndTellState(StepState):
-    """The decoder's own state, and the picture where it is shown always."""
+    """The decoder's own state, and the image where it is shown always."""
 
     rnn: RnnState
     seen: Float[Tensor, "R D"] | None
@@ -58,7 +58,7 @@ class ShowAndTellState(StepState):
 
 
 class ShowAndTell(Captioner):
-    """A picture is the word before the first.
+    """An image is the word before the first.
 
         c = W mean of z        x₋₁ = c        xₜ = E yₜ
         hₜ = f(xₜ, hₜ₋₁)        ŷₜ₊₁ = softmax(O hₜ)
@@ -69,37 +69,37 @@ class ShowAndTell(Captioner):
     def __init__(self, config: ShowAndTellConfig) -> None:
         super().__init__()
         self.config, self.always = config, config.shown == "always"
-        self.eye = Eye(config)
+        self.eye = GridEncoder(config)
         self.picture = nn.Linear(self.eye.channels, config.width, bias=False)
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         sizes = {"cell": config.cell, "depth": config.depth, "dropout": config.dropout}
         self.rnn = Rnn(config.width, config.width, **sizes)  # type: ignore[arg-type]
         self.dropout = Dropout(config.dropout)
-        self.readout = nn.Linear(config.width, config.vocabulary)
+        self.readout = Readout(config.width, config.vocabulary)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     @property
     def output(self) -> OutputLayer:
         return OutputLayer(self.readout.weight, self.readout.bias)
 
-    def seen(self, pictures: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B D"]:
-        """Each picture as a word: W mean of z."""
-        cells, _ = self.eye(pictures)
+    def seen(self, images: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B D"]:
+        """Each image as a word: W mean of z."""
+        cells, _ = self.eye(images)
         return self.picture(cells.mean(dim=1))
 
     def forward(
-        self, pictures: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
-    ) -> Told:
-        first = self.seen(pictures)[of][:, None]
+        self, images: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
+    ) -> CaptionHidden:
+        first = self.seen(images)[of][:, None]
         words = self.embedding(captions.padded())
         if self.always:
             words = words + first
         x = torch.cat([first, words], dim=1)  # (R, 1 + T, D)
         h, _ = self.rnn(self.dropout(x))
-        return Told(captions.out_of_rectangle(self.dropout(h[:, 1:])))
+        return CaptionHidden(captions.out_of_rectangle(self.dropout(h[:, 1:])))
 
-    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> ShowAndTellState:
-        seen = self.seen(pictures)
+    def start(self, images: UInt8[Tensor, "B 3 H W"]) -> ShowAndTellState:
+        seen = self.seen(images)
         _, state = self.rnn(self.dropout(seen)[:, None])
         return ShowAndTellState(state, seen if self.always else None)
 

@@ -1,13 +1,13 @@
-"""Show, Attend and Tell: an RNN looks at the picture before each word (Xu et al. 2015,
+"""Show, Attend and Tell: an RNN looks at the image before each word (Xu et al. 2015,
 arXiv:1502.03044), at all cells softly or at one of them.
 
-As in the authors' code, what is known bends through a tanh before words are scored, and the gate
+As in the authors' code, the hidden state bends through a tanh before words are scored, and the gate
 is one number. Departs from it in the encoder, of which any will do, and in fresh recurrent weights
 that keep what they hold.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -18,24 +18,24 @@ from saccade.attention.axes import TARGET, Axis
 from saccade.attention.scores import Additive
 from saccade.attention.site import Site
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.inference.affine import Affine
-from saccade.blocks.output import OutputLayer
+from saccade.blocks.inference.affine import Precision, affine
+from saccade.blocks.inference.recurrent import Linear, PackedRnn, WordTable, joined
+from saccade.blocks.output import OutputLayer, Readout
 from saccade.blocks.positions import GridPositions
-from saccade.blocks.recurrent.attending_rnn import Looked
-from saccade.blocks.recurrent.gates import GATES
-from saccade.blocks.recurrent.glancing_rnn import (
-    Glanced,
-    GlanceWeights,
-    glance,
-    glancing_rnn,
-    ready,
-)
-from saccade.blocks.recurrent.rnn import Rnn
+from saccade.blocks.recurrent.attending_rnn import AttendedSteps, LoopWeights, attending_rnn
+from saccade.blocks.recurrent.memory import AttentionMemory, look
+from saccade.blocks.recurrent.rnn import Rnn, RnnState
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.caption.captioner import Captioner, CaptionerConfig, Eye, Glances, Told
-from saccade.models.text.stepwise import packed
+from saccade.models.caption.captioner import (
+    Captioner,
+    CaptionerConfig,
+    CaptionHidden,
+    Glances,
+    GridEncoder,
+)
+from saccade.models.inference.recurrent import PackedStep, RecurrentDecoding, StateSizes, Stepped
 
 GlanceKind = Literal["soft", "hard"]
 
@@ -47,14 +47,16 @@ class ShowAttendTellConfig(CaptionerConfig):
     Args:
         width: of words, of the score's hidden layer and of what words are scored from.
         hidden: width of the recurrent state.
-        dropout: share of what is known that is hidden when words are scored.
+        dropout: share of what words are scored from that is left out.
         glance: look at all cells softly, or at a single one.
         soft_batches: share of batches in which a model of single glances learns to look softly.
         sharpness: what scores are multiplied by before they become weights.
         reads_first: read the last word before looking for the next, so that "a blue …" looks for
             what is blue; as published the state looks first, which has not read it yet.
-        places: add to each cell where it lies, so that what is seen can be told from where.
+        places: add to each cell where it lies, so that it has a place as well as a content.
     """
+
+    shows_attention: ClassVar[bool] = True
 
     stage: int = 3
     width: int = 256
@@ -75,11 +77,16 @@ class ShowAttendTellConfig(CaptionerConfig):
         if self.sharpness <= 0:
             raise ConfigError(f"sharpness={self.sharpness} must be more than 0")
 
+    @property
+    def hard(self) -> bool:
+        """Whether it looks at a single cell for each word."""
+        return self.glance == "hard"
+
     def build(self) -> "ShowAttendTell":
         return ShowAttendTell(self)
 
 
-class Looker(Site):
+class ImageAttention(Site):
     """The state before a word looks for it, and says how much of what it reads matters.
 
         eₜᵢ = wᵀ tanh(Q hₜ₋₁ + K zᵢ)        aₜ = softmax(eₜ)        cₜ = σ(gᵀ hₜ₋₁ + b) Σᵢ aₜᵢ zᵢ
@@ -111,9 +118,9 @@ class Looker(Site):
         """Of the score, with its sharpness."""
         return self.sharpness * self.score.weight
 
-    def remember(self, cells: Float[Tensor, "B cells C"]) -> Looked:
+    def remember(self, cells: Float[Tensor, "B cells C"]) -> AttentionMemory:
         """Keys and values, computed once for all words."""
-        return Looked(self.score.of_key(cells), cells, None).to(self.score.weight.dtype)
+        return AttentionMemory(self.score.of_key(cells), cells).to(self.score.weight.dtype)
 
     def draw(self, weights: Float[Tensor, "B k cells"]) -> Int[Tensor, "B k 1"]:
         """One cell for each look: by chance while learning, else the one with most weight.
@@ -126,6 +133,8 @@ class Looker(Site):
         if not self.training:
             return weights.argmax(dim=-1, keepdim=True)
         sums = weights.cumsum(dim=-1)
+        if weights.is_cuda:  # whose cumsum adds in any order
+            sums = weights @ weights.new_ones(2 * weights.shape[-1:]).triu()
         u = torch.rand_like(sums[..., -1:]) * sums[..., -1:]
         return (sums <= u).sum(dim=-1, keepdim=True).clamp(max=weights.shape[-1] - 1)
 
@@ -188,44 +197,20 @@ class Baseline(nn.Module):
             self.cost.copy_(moved.where(cost.isfinite(), self.cost))
 
 
-class Lean(NamedTuple):
-    """The layers of a step, those of the same input joined, and packed for many steps."""
-
-    of_state: Affine
-    of_input: Affine
-    deep: Affine
-    output: Affine
-
-
-@dataclass
+@dataclass(frozen=True)
 class ShowAttendTellState:
-    """Implements `SharedState`: beams share the cells of their picture."""
+    """The cells of each image, the decoder's own state, and where the cells lie."""
 
-    seen: Looked
-    hidden: Float[Tensor, "R H"]
-    cell: Float[Tensor, "R H"]
+    memory: AttentionMemory
+    rnn: RnnState
     grid: Axis
-    lean: Lean | None = None
 
-    def select(self, rows: Int[Tensor, " B2"]) -> "ShowAttendTellState":
-        hidden, cell = (
-            x.unflatten(0, (len(self.seen.keys), -1))[rows].flatten(0, 1)
-            for x in (self.hidden, self.cell)
-        )
-        return replace(self, seen=self.seen.select(rows), hidden=hidden, cell=cell)
-
-    def spread(self, beams: int) -> "ShowAttendTellState":
-        hidden, cell = (x.repeat_interleave(beams, dim=0) for x in (self.hidden, self.cell))
-        return replace(self, hidden=hidden, cell=cell)
-
-    def follow(self, parents: Int[Tensor, "B k"]) -> "ShowAttendTellState":
-        first = torch.arange(len(parents), device=parents.device)[:, None] * parents.shape[1]
-        rows = (first + parents).flatten()
-        return replace(self, hidden=self.hidden[rows], cell=self.cell[rows])
+    def select(self, rows: Int[Tensor, " R2"]) -> "ShowAttendTellState":
+        return replace(self, memory=self.memory.select(rows), rnn=self.rnn.select(rows))
 
 
 class ShowAttendTell(Captioner):
-    """Picture → cells → read again before every word.
+    """Image → cells → read again before every word.
 
         hₜ, sₜ = LSTM([E yₜ₋₁; cₜ], hₜ₋₁, sₜ₋₁)
         ŷₜ = softmax(O tanh(H hₜ + E yₜ₋₁ + Z cₜ))
@@ -236,19 +221,19 @@ class ShowAttendTell(Captioner):
     def __init__(self, config: ShowAttendTellConfig) -> None:
         super().__init__()
         self.config = config
-        self.eye = Eye(config)
+        self.eye = GridEncoder(config)
         channels, width, hidden = self.eye.channels, config.width, config.hidden
         self.places = GridPositions(channels) if config.places else None
         self.dropout = Dropout(config.dropout)
         self.first = nn.Linear(channels, channels)
         self.first_hidden = nn.Linear(channels, hidden)
         self.first_cell = nn.Linear(channels, hidden)
-        self.cross_attention = Looker(channels, config)
+        self.cross_attention = ImageAttention(channels, config)
         self.embedding = nn.Embedding(config.vocabulary, width)
         self.rnn = Rnn(width + channels, hidden, cell="lstm")
         self.of_hidden = nn.Linear(hidden, width)
         self.of_context = nn.Linear(channels, width, bias=False)
-        self.readout = nn.Linear(width, config.vocabulary)
+        self.readout = Readout(width, config.vocabulary)
         if config.glance == "hard":
             self.baseline = Baseline()
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
@@ -257,12 +242,12 @@ class ShowAttendTell(Captioner):
     def output(self) -> OutputLayer:
         return OutputLayer(self.readout.weight, self.readout.bias)
 
-    def start(self, pictures: UInt8[Tensor, "B 3 H W"]) -> ShowAttendTellState:
-        """Look at the pictures once; the mean of all cells is where the decoder starts.
+    def start(self, images: UInt8[Tensor, "B 3 H W"]) -> ShowAttendTellState:
+        """Look at the images once; the mean of all cells is where the decoder starts.
 
         m = dropout(max(A mean of z, 0))        h₀ = tanh(B m)        s₀ = tanh(C m)
         """
-        cells, grid = self.eye(pictures)
+        cells, grid = self.eye(images)
         if self.places is not None:
             cells = cells + self.places((grid.height, grid.width))
         mean = self.dropout(self.first(cells.mean(dim=1)).relu())
@@ -270,27 +255,39 @@ class ShowAttendTell(Captioner):
             layer(mean).tanh().to(layer.weight.dtype)  # rounded no further, under autocast too
             for layer in (self.first_hidden, self.first_cell)
         )
-        return ShowAttendTellState(self.cross_attention.remember(cells), hidden, cell, grid)
+        first = RnnState(hidden[:, None], cell[:, None])
+        return ShowAttendTellState(self.cross_attention.remember(cells), first, grid)
 
     def forward(
-        self, pictures: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
-    ) -> Told:
-        by_time, state, hard = ByTime.of(captions), self.start(pictures), self._site.hard()
+        self, images: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
+    ) -> CaptionHidden:
+        by_time, state, hard = ByTime.of(captions), self.start(images), self._site.hard()
         tokens = captions.tokens[by_time.places]
         words = self.embedding(tokens)
         run = self._loop(tokens, by_time.going, state.select(of[by_time.order]), hard)
-        known = by_time.end_to_end(self._known(words, run.states, run.reads))
+        hidden = by_time.end_to_end(self._hidden(words, run))
         looked, glances = by_time.rectangle(run.weights), None
-        if hard is not None:
+        if hard is not None and run.drawn is not None:
             chance = run.weights.gather(1, run.drawn)[:, 0]
             log_chance = chance.clamp(min=torch.finfo(chance.dtype).tiny).log()
             glances = Glances(by_time.rectangle(log_chance), hard)
         if self._site.watcher is not None:
             self._show(by_time.rectangle(run.used(hard)), state.grid)
-        return Told(known, looked, glances)
+        return CaptionHidden(hidden, looked, glances)
+
+    @torch.no_grad()
+    def step(
+        self, tokens: Int[Tensor, " R"], state: ShowAttendTellState
+    ) -> tuple[Float[Tensor, "R V"], ShowAttendTellState]:
+        hard = self._site.hard()
+        run = self._loop(tokens, [len(tokens)], state, hard)
+        assert run.cell is not None
+        self._show(run.used(hard)[:, None], state.grid)
+        after = RnnState(run.states[:, None], run.cell[:, None])
+        return self.output(self._hidden(self.embedding(tokens), run)), replace(state, rnn=after)
 
     @property
-    def _site(self) -> Looker:
+    def _site(self) -> ImageAttention:
         return self.cross_attention
 
     def _loop(
@@ -299,29 +296,32 @@ class ShowAttendTell(Captioner):
         going: list[int],
         state: ShowAttendTellState,
         hard: Float[Tensor, ""] | None,
-    ) -> Glanced:
+    ) -> AttendedSteps:
         """All that waits for the state before it, and no more."""
-        of_context = self.rnn.weights(0)[0][:, self.embedding.embedding_dim :]
-        return glancing_rnn(
-            self._into_cell(tokens),
+        (of_word, bias), of_context, of_state = self._of_cell()
+        asks = self._site.of_word
+        return attending_rnn(
+            "lstm",
+            self._of_words(tokens, of_word, bias),
             going,
-            (state.hidden, state.cell),
-            (state.seen.keys, state.seen.values),
-            GlanceWeights(of_context, *self._of_state(), self._site.weight),
-            asks=self._asks(tokens),
+            state.rnn.of_layer(0),
+            state.memory,
+            LoopWeights(of_context, *joined(self._of_query(), *of_state), self._site.weight),
+            asks=None if asks is None else self._of_words(tokens, asks.weight),
             draw=self._site.draw,
             hard=hard,
         )
 
-    def _into_cell(self, tokens: Int[Tensor, " words"]) -> Float[Tensor, "words G"]:
-        """What words give to the cell's gates."""
-        w, _, b, _ = self.rnn.weights(0)
-        return self._of_words(tokens, w[:, : self.embedding.embedding_dim], b)
+    def _of_cell(self) -> tuple[Linear, Float[Tensor, "G C"], list[Linear]]:
+        """What words and what was read give to the cell, and what the state before gives to it
+        and to the gate of what is read.
+        """
+        w, u, b, d = self.rnn.weights(0)
+        width, gate = self.embedding.embedding_dim, self._site.gate
+        return (w[:, :width], b), w[:, width:], [(u, d), (gate.weight, gate.bias)]
 
-    def _asks(self, tokens: Int[Tensor, " words"]) -> Float[Tensor, "words F"] | None:
-        """What words add to the query."""
-        of_word = self._site.of_word
-        return None if of_word is None else self._of_words(tokens, of_word.weight)
+    def _of_query(self) -> Linear:
+        return self._site.score.of_query.weight, self._site.score.of_query.bias
 
     def _of_words(
         self, tokens: Int[Tensor, " words"], weight: Tensor, bias: Tensor | None = None
@@ -332,20 +332,11 @@ class ShowAttendTell(Captioner):
             return F.embedding(tokens, F.linear(table, weight, bias))
         return F.linear(self.embedding(tokens), weight, bias)
 
-    def _of_state(self) -> tuple[Float[Tensor, "joint H"], Float[Tensor, " joint"]]:
-        """What the state before a word is multiplied with: for the query, the cell and the gate."""
-        _, u, _, d = self.rnn.weights(0)
-        query, gate = self._site.score.of_query, self._site.gate
-        return torch.cat([query.weight, u, gate.weight]), torch.cat([query.bias, d, gate.bias])
-
-    def _known(
-        self,
-        words: Float[Tensor, "words D"],
-        states: Float[Tensor, "words H"],
-        read: Float[Tensor, "words C"],
+    def _hidden(
+        self, words: Float[Tensor, "words D"], run: AttendedSteps
     ) -> Float[Tensor, "words D"]:
-        deep = self.of_hidden(self.dropout(states)) + words + self.of_context(read)
-        return self.dropout(deep.tanh())
+        deep = self.of_hidden(self.dropout(run.states)) + words
+        return self.dropout((deep + self.of_context(run.reads)).tanh())
 
     def _show(self, used: Float[Tensor, "R T cells"], grid: Axis) -> None:
         site = self._site
@@ -353,34 +344,49 @@ class ShowAttendTell(Captioner):
             site.columns = grid
             site.watcher(used[:, None])
 
-    @torch.no_grad()
-    def step(
-        self, tokens: Int[Tensor, " R"], state: ShowAttendTellState
-    ) -> tuple[Float[Tensor, "R V"], ShowAttendTellState]:
-        site, lean, seen = self._site, state.lean, state.seen
-        if lean is None:
-            lean, seen = self._lean(), ready(seen)
-        words, pictures = self.embedding(tokens), len(seen.keys)
-        sizes = [words.shape[1], 4 * self.rnn.width, 1]
-        q, u, gate = lean.of_state(state.hidden).split(sizes, dim=1)
-        q = q if site.of_word is None else q + site.of_word(words)
-        _, used, found, _ = glance(
-            q.unflatten(0, (pictures, -1)), seen, site.weight, site.draw, site.hard()
-        )
-        self._show(used.flatten(0, 1)[:, None], state.grid)
-        read = found.flatten(0, 1) * gate.sigmoid()
-        into = lean.of_input(torch.cat([words, read], dim=1))
-        (h, c), _ = GATES["lstm"].step(into, u, (state.hidden, state.cell))
-        assert c is not None
-        deep = lean.deep(torch.cat([self.dropout(h), read], dim=1)) + words
-        scores = lean.output(self.dropout(deep.tanh_()))
-        return scores, replace(state, seen=seen, hidden=h, cell=c, lean=lean)
+    def for_decoding(self, precision: Precision) -> RecurrentDecoding | None:
+        """The same packed, for decoding only."""
+        return None if precision == "int8" else RecurrentDecoding(self, precision)
 
-    def _lean(self) -> Lean:
-        w, _, b, _ = self.rnn.weights(0)
-        deep = torch.cat([self.of_hidden.weight, self.of_context.weight], dim=1)
-        layers = (self._of_state(), (w, b), (deep, self.of_hidden.bias), self.output)
-        return Lean(*(packed(OutputLayer(*layer)) or OutputLayer(*layer) for layer in layers))
+    def packed(self, precision: Precision) -> PackedStep:
+        """What a word, the state before or what is read gives to several layers is one product."""
+        rnn, site, (word, of_context, state) = (
+            PackedRnn(self.rnn, precision),
+            self._site,
+            self._of_cell(),
+        )
+        width, gates = self.embedding.embedding_dim, len(of_context)
+        units, score = torch.eye(width).to(word[0]), 2 * site.weight.detach()
+        from_words = [word, (units, self.of_hidden.bias)]
+        if site.of_word is not None:
+            from_words.append((2 * site.of_word.weight, torch.zeros_like(score)))
+        query, query_bias = self._of_query()
+        table = WordTable(self.embedding.weight, *joined(*from_words), precision)
+        of_state = affine(*joined((2 * query, 2 * query_bias), *state), precision=precision)
+        of_read = affine(torch.cat([of_context, self.of_context.weight]), None, precision=precision)
+        deep, score = (
+            affine(self.of_hidden.weight, None, precision=precision),
+            score.to(table.table),
+        )
+
+        def step(
+            y: Tensor, memory: AttentionMemory, before: RnnState, into: RnnState | None
+        ) -> Stepped:
+            x, asks = table(y).tensor_split([gates + width], dim=1)
+            q, u, gate = of_state(before.hidden[:, 0]).split([len(score), gates, 1], dim=1)
+            a, found = look(q + asks if asks.shape[1] else q, memory, score)
+            if site.single:
+                best = a.argmax(dim=-1, keepdim=True).expand(-1, -1, found.shape[1])
+                found = memory.values.gather(1, best).flatten(0, 1)
+            x = of_read(found * gate.sigmoid()).add_(x)
+            h, after = rnn(x[:, :gates], [u], before, into)
+            return deep(h).add_(x[:, gates:]).tanh_(), after
+
+        def prepare(memory: AttentionMemory) -> AttentionMemory:
+            return memory._replace(keys=2 * memory.keys)
+
+        sizes = StateSizes(len(score), self.eye.channels, self.rnn.width, 1, has_cell=True)
+        return PackedStep(step, table, prepare, sizes)
 
 
 PUBLISHED = ShowAttendTellConfig(

@@ -15,14 +15,15 @@ from saccade.attention.axes import SOURCE, TARGET
 from saccade.attention.site import Site
 from saccade.blocks.conv import HALF, GatedConv, pad_around
 from saccade.blocks.dropout import Dropout
+from saccade.blocks.output import Readout
 from saccade.blocks.positions import LearnedPositions
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
 from saccade.models.text.stepwise import StepState, StepwiseTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvSeq2SeqConfig(ModelConfig):
+class ConvSeq2SeqConfig(WordModelConfig):
     """Sizes of a convolutional translator; it sees depth · (kernel − 1) words around each."""
 
     width: int = 256
@@ -111,7 +112,7 @@ class ConvSeq2Seq(StepwiseTranslator[ConvState]):
 
     def __init__(self, config: ConvSeq2SeqConfig) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.longest = config, config.longest
         width, kernel, dropout = config.width, config.kernel, config.dropout
         self.source_embedding = nn.Embedding(config.vocabulary, width)
         self.target_embedding = nn.Embedding(config.vocabulary, width)
@@ -124,7 +125,7 @@ class ConvSeq2Seq(StepwiseTranslator[ConvState]):
             ConvDecoderLayer(width, kernel=kernel, dropout=dropout) for _ in range(config.depth)
         )
         self.dropout = Dropout(config.dropout)
-        self.readout = nn.Linear(width, config.vocabulary)
+        self.readout = Readout(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=0.1)
 
@@ -139,7 +140,7 @@ class ConvSeq2Seq(StepwiseTranslator[ConvState]):
             # Padding is zeroed before every layer, or it would leak into its neighbours.
             x = x.masked_fill(~real.mT, 0.0)
             x = (conv(pad_around(x, self.config.kernel)) + x) * HALF
-        before = x.new_zeros(len(x), self.config.kernel - 1, self.config.width)
+        before = x.new_zeros(x.shape[0], self.config.kernel - 1, self.config.width)
         return ConvState(x, (x + embedded) * HALF, real, [before] * self.config.depth)
 
     def decode(

@@ -8,20 +8,22 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.attention.cache import KeyValues, Lineage, followed
-from saccade.attention.segments import Segments
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.encoder import EncoderLayer, through
+from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.inference.affine import Precision
+from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.mlp import gelu_tanh
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, LearnedPositions
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
+from saccade.models.inference.cached_decoder import CachedDecoder, Encoded
+from saccade.models.text.word_decoder import DecoderState, WordDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
-class GptConfig(ModelConfig):
+class GptConfig(WordModelConfig):
     """Sizes of a decoder-only Transformer; `longest` is how far back it can see."""
 
     width: int = 384
@@ -38,33 +40,6 @@ class GptConfig(ModelConfig):
 
     def build(self) -> "Gpt":
         return Gpt(self)
-
-
-@dataclass
-class GptState:
-    """Keys and values of every layer for what has been read; beams share them."""
-
-    layers: list[KeyValues]
-    position: int = 0
-    lineage: Lineage | None = None
-
-    def select(self, rows: Int[Tensor, " B2"]) -> "GptState":
-        lineage = None if self.lineage is None else self.lineage.select(rows)
-        return GptState([layer.select(rows) for layer in self.layers], self.position, lineage)
-
-    def spread(self, beams: int) -> "GptState":
-        past = self.layers[0]
-        lineage = Lineage.parting(len(past.keys), beams, past.length, past.keys.device)
-        return self._led_by(lineage)
-
-    def follow(self, parents: Int[Tensor, "B k"]) -> "GptState":
-        assert self.lineage is not None
-        length, step = self.layers[0].length, self.position
-        return self._led_by(*followed(self.lineage, parents, length, step))
-
-    def _led_by(self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None) -> "GptState":
-        layers = [layer.led_by(lineage, kept) for layer in self.layers]
-        return GptState(layers, self.position, lineage)
 
 
 class Gpt(nn.Module):
@@ -109,48 +84,48 @@ class Gpt(nn.Module):
         return self.config.longest
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
-        """What is known after each word; `output` turns it into scores of the next."""
-        x = self.dropout(self.positions(self.embedding(tokens)))
-        return through(self.decoder, x, self.norm, causal=True)
+        """The hidden state after each word; `output` turns it into scores of the next."""
+        return self.words.decode(tokens)
 
-    packs = True
+    packs, capturable = True, True
 
     def packed(self, rows: Rows) -> Float[Tensor, "words D"]:
         """What `forward` gives, for texts end to end: no padding is computed."""
-        x = self.positions.at(self.embedding(rows.tokens[None]), rows.places[None], rows.longest)
-        x, itself = self.dropout(x), Segments.among(rows.starts, rows.longest)
-        return through(self.decoder, x, self.norm, mask=itself, causal=True)[0]
+        return self.words.packed(rows)
+
+    @property
+    def words(self) -> WordDecoder:
+        """All of it: nothing is read but words."""
+        parts = self.embedding, self.positions, self.dropout, self.decoder, self.norm
+        return WordDecoder(*parts, scale=1.0, longest=self.config.longest)
 
     @property
     def output(self) -> OutputLayer:
         """The embedding read the other way round."""
-        return OutputLayer(self.embedding.weight)
+        return self.words.output
+
+    def for_decoding(self, precision: Precision | None) -> CachedDecoder:
+        """Packed once for many steps."""
+
+        def encode(rows: int) -> Encoded:
+            return Encoded(None, Prefill((rows, 0)))
+
+        return CachedDecoder(self.words, precision, encode)
 
     def read(
-        self, tokens: Int[Tensor, "R T"], state: GptState | None
-    ) -> tuple[Float[Tensor, "R T D"], GptState]:
+        self, tokens: Int[Tensor, "R T"], state: DecoderState | None
+    ) -> tuple[Float[Tensor, "R T D"], DecoderState]:
         """Go on from a state, which is changed."""
-        state = state or self.start(len(tokens))
-        x = self.positions(self.embedding(tokens), start=state.position)
-        for layer, cache in zip(self.decoder, state.layers):
-            x = layer(x, causal=True, cache=cache)
-        state.position += tokens.shape[1]
-        return self.norm(x), state
+        return self.for_decoding(None).read(tokens, state)
 
-    def start(self, rows: int) -> GptState:
+    def start(self, rows: int) -> DecoderState:
         """Nothing read yet."""
-        config = self.config
-        like = self.embedding.weight.new_empty(rows, 0)
-        width = config.width // config.heads
-        return GptState(
-            [KeyValues.empty(like, heads=config.heads, width=width) for _ in range(config.depth)]
-        )
+        return self.for_decoding(None).start(rows)
 
     def step(
-        self, tokens: Int[Tensor, " R"], state: GptState
-    ) -> tuple[Float[Tensor, "R V"], GptState]:
-        features, state = self.read(tokens[:, None], state)
-        return self.output(features[:, 0]), state
+        self, tokens: Int[Tensor, " R"], state: DecoderState
+    ) -> tuple[Float[Tensor, "R V"], DecoderState]:
+        return self.for_decoding(None).step(tokens, state)
 
 
 def _gpt2(width: int, depth: int, heads: int) -> GptConfig:

@@ -4,24 +4,29 @@ A new context at each step of the decoder removes the bottleneck. The lectures n
 the context; with two of them the whole target is decoded in parallel while training.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.attention import masks
-from saccade.attention.attend import weigh
 from saccade.attention.axes import SOURCE, TARGET
 from saccade.attention.scores import Additive, Multiplicative, dot, scaled_dot
 from saccade.attention.site import Site
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.recurrent.attending_rnn import Looked, LoopWeights, attending_rnn, look_once
+from saccade.blocks.inference.affine import Precision, affine
+from saccade.blocks.inference.recurrent import PackedLook, PackedRnn, WordTable, joined
+from saccade.blocks.output import Readout
+from saccade.blocks.recurrent.attending_rnn import LoopWeights, attending_rnn
+from saccade.blocks.recurrent.memory import AttentionMemory
 from saccade.blocks.recurrent.rnn import CellKind, Rnn, RnnState, SourceReader
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
+from saccade.models.inference.recurrent import PackedStep, RecurrentDecoding, StateSizes, Stepped
 from saccade.models.text.stepwise import StepState, StepwiseTranslator
 
 ScoreKind = Literal["mlp", "dot", "scaled-dot", "multiplicative"]
@@ -30,7 +35,7 @@ ContextKind = Literal["readout", "input", "layer"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RnnAttentionConfig(ModelConfig):
+class RnnAttentionConfig(WordModelConfig):
     """Sizes and choices of an RNN translator with attention.
 
     `keys` is how keys and queries are made of the states, `values` how what is read is made.
@@ -56,24 +61,6 @@ class RnnAttentionConfig(ModelConfig):
 
     def build(self) -> "RnnAttention":
         return RnnAttention(self)
-
-
-class Memory(NamedTuple):
-    """The source as the decoder sees it: how it is found, what is read, which of it is real."""
-
-    keys: Float[Tensor, "R S F"]
-    values: Float[Tensor, "R S D"]
-    mask: Bool[Tensor, "R 1 S"] | None
-    hide: Float[Tensor, "R 1 S"] | None = None  # the mask as something to add to scores
-
-    def select(self, rows: Int[Tensor, " R2"]) -> "Memory":
-        return Memory(*(None if part is None else part[rows] for part in self))  # type: ignore[arg-type]
-
-    def looked(self) -> Looked:
-        """What a lean step takes."""
-        if self.mask is None or self.hide is not None:
-            return Looked(self.keys, self.values, self.hide)
-        return Looked.at(self.keys, self.values, self.mask)
 
 
 def _projection(kind: ProjectionKind, width: int) -> nn.Module:
@@ -102,44 +89,43 @@ class Reader(Site):
         }
         self.score = scores[config.score]()
 
-    def remember(self, h: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]) -> Memory:
+    def remember(self, h: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]) -> AttentionMemory:
         """Keys and values, computed once for all steps."""
-        ragged = int(lengths.min()) < h.shape[1]
+        ragged = torch.compiler.is_exporting() or int(lengths.min()) < h.shape[1]
         mask = masks.padding(lengths.to(h.device), h.shape[1])[:, 0] if ragged else None
         keys = self.key(h)
         if isinstance(self.score, Additive):
             keys = self.score.of_key(keys)
-        values = self.value(h)
-        return Memory(keys, values, mask, Looked.at(keys, values, mask).hide)
+        return AttentionMemory.masked(keys, self.value(h), mask)
 
-    def forward(self, s: Float[Tensor, "R T D"], memory: Memory) -> Float[Tensor, "R T D"]:
-        if s.shape[1] == 1 and self._looks_by_itself():
-            return self._look_once(s, memory)
-        weights = self.weights(s, memory)
+    def forward(self, s: Float[Tensor, "R T D"], memory: AttentionMemory) -> Float[Tensor, "R T D"]:
+        compare = self.score.compare if isinstance(self.score, Additive) else self.score
+        e = compare(self.query(s), memory.keys)
+        weights = (e if memory.bias is None else e + memory.bias).softmax(dim=-1)  # (R, T, S)
         if self.watcher is not None:
             self.watcher(weights[:, None])
         return weights @ memory.values
 
-    def weights(self, s: Float[Tensor, "R T D"], memory: Memory) -> Float[Tensor, "R T S"]:
-        """Where each state looks."""
-        compare = self.score.compare if isinstance(self.score, Additive) else self.score
-        return weigh(compare(self.query(s), memory.keys), mask=memory.mask)
-
-    def _looks_by_itself(self) -> bool:
-        """No gradient is wanted, and nobody traces."""
-        plain = torch.is_grad_enabled() or torch.compiler.is_compiling()
-        return isinstance(self.score, Additive) and not plain
-
-    def _look_once(self, s: Float[Tensor, "R 1 D"], memory: Memory) -> Float[Tensor, "R 1 D"]:
-        assert isinstance(self.score, Additive)
-        q = self.score.of_query(self.query(s[:, 0]))
-        weights, read = look_once(q, memory.looked(), self.score.weight)
-        if self.watcher is not None:
-            self.watcher(weights[:, None])
-        return read[:, None]
+    def packed(self, words: Float[Tensor, "V D"], how: Precision) -> PackedLook:
+        return PackedLook(self.query, self.score, words, how)
 
 
-class ContextInReadout(nn.Module):
+class Context(nn.Module, ABC):
+    """A use of what was read: the decoder of all words at once, and its step packed."""
+
+    cross_attention: Reader
+
+    @abstractmethod
+    def forward(
+        self, y: Float[Tensor, "R T D"], memory: AttentionMemory, state: RnnState
+    ) -> tuple[Float[Tensor, "R T D"], RnnState]: ...
+
+    @abstractmethod
+    def packed(self, words: Float[Tensor, "V D"], sizes: StateSizes, how: Precision) -> PackedStep:
+        """The same one word at a time, given the embedding of all words."""
+
+
+class ContextInReadout(Context):
     """The state looks, and the word is read out of both.
 
     sₜ = g(yₜ₋₁, sₜ₋₁)        ŷₜ = f(sₜ, cₜ)
@@ -154,14 +140,37 @@ class ContextInReadout(nn.Module):
         self.mix = nn.Linear(2 * width, width)
 
     def forward(
-        self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
+        self, y: Float[Tensor, "R T D"], memory: AttentionMemory, state: RnnState
     ) -> tuple[Float[Tensor, "R T D"], RnnState]:
         s, state = self.rnn(y, state)
         c = self.cross_attention(s, memory)
         return self.mix(torch.cat([s, c], dim=-1)).tanh(), state
 
+    def packed(self, words: Float[Tensor, "V D"], sizes: StateSizes, how: Precision) -> PackedStep:
+        """The values are those of the mixing layer, made once for all steps.
 
-class ContextInLayer(nn.Module):
+        W [s; Σᵢ aᵢ vᵢ] = Wₛ s + Σᵢ aᵢ (W_c vᵢ)
+        """
+        reader, rnn = self.cross_attention.packed(words, how), PackedRnn(self.rnn, how)
+        w, _, b, _ = self.rnn.weights(0)
+        table = WordTable(words, w, b, how)
+        of_state, of_context = self.mix.weight.chunk(2, dim=1)
+        ask = reader.beside((of_state, self.mix.bias))
+
+        def step(
+            y: Tensor, memory: AttentionMemory, before: RnnState, into: RnnState | None
+        ) -> Stepped:
+            s, after = rnn(table(y), rnn.past(before), before, into)
+            mixed, q = ask(s)
+            return reader(q, memory, onto=mixed), after
+
+        def prepare(memory: AttentionMemory) -> AttentionMemory:
+            return reader.prepared(memory)._replace(values=F.linear(memory.values, of_context))
+
+        return PackedStep(step, table, prepare, sizes)
+
+
+class ContextInLayer(Context):
     """The first layer's state looks; the next layer gets both.
 
     s¹ₜ = g₁(yₜ₋₁, s¹ₜ₋₁)        s²ₜ = g₂([s¹ₜ; cₜ], s²ₜ₋₁)
@@ -176,16 +185,38 @@ class ContextInLayer(nn.Module):
         self.rest = Rnn(2 * width, width, depth=config.depth, **sizes)  # type: ignore[arg-type]
 
     def forward(
-        self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
+        self, y: Float[Tensor, "R T D"], memory: AttentionMemory, state: RnnState
     ) -> tuple[Float[Tensor, "R T D"], RnnState]:
-        below, above = state.layers(slice(None, 1)), state.layers(slice(1, None))
+        below, above = state.layers(FIRST), state.layers(REST)
         s, below = self.first(y, below)
         c = self.cross_attention(s, memory)
         features, above = self.rest(torch.cat([s, c], dim=-1), above)
         return features, RnnState.stack([below, above])
 
+    def packed(self, words: Float[Tensor, "V D"], sizes: StateSizes, how: Precision) -> PackedStep:
+        reader = self.cross_attention.packed(words, how)
+        first, rest = PackedRnn(self.first, how), PackedRnn(self.rest, how)
+        (w, _, b, _), (above, _, above_bias, _) = self.first.weights(0), self.rest.weights(0)
+        table = WordTable(words, w, b, how)
+        of_state, of_context = above.chunk(2, dim=1)
+        ask = reader.beside((of_state, above_bias))
+        read = affine(of_context, None, precision=how)
 
-class ContextInInput(nn.Module):
+        def step(
+            y: Tensor, memory: AttentionMemory, before: RnnState, into: RnnState | None
+        ) -> Stepped:
+            below, above = before.layers(FIRST), before.layers(REST)
+            to_below, to_above = (into and into.layers(which) for which in (FIRST, REST))
+            s, below = first(table(y), first.past(below), below, to_below)
+            x, q = ask(s)
+            x = read(reader(q, memory)).add_(x)
+            features, above = rest(x, rest.past(above), above, to_above)
+            return features, into or RnnState.stack([below, above])
+
+        return PackedStep(step, table, reader.prepared, sizes)
+
+
+class ContextInInput(Context):
     """The previous state looks, and the context is part of the next input: Bahdanau's model.
 
         cₜ = attend(sₜ₋₁, h)        sₜ = g([yₜ₋₁; cₜ], sₜ₋₁)        ŷₜ = f(sₜ, yₜ₋₁, cₜ)
@@ -203,12 +234,10 @@ class ContextInInput(nn.Module):
         self.mix = nn.Linear(3 * width, width)
 
     def forward(
-        self, y: Float[Tensor, "R T D"], memory: Memory, state: RnnState
+        self, y: Float[Tensor, "R T D"], memory: AttentionMemory, state: RnnState
     ) -> tuple[Float[Tensor, "R T D"], RnnState]:
-        if self._is_published():
-            s, c, state = self._lean(y, memory, state)
-        else:
-            s, c, state = self._word_by_word(y, memory, state)
+        run = self._loop if self._is_published() else self._word_by_word
+        s, c, state = run(y, memory, state)
         return self.mix(torch.cat([s, y, c], dim=-1)).tanh(), state
 
     def _is_published(self) -> bool:
@@ -217,36 +246,34 @@ class ContextInInput(nn.Module):
         states = isinstance(reader.query, nn.Identity) and isinstance(reader.score, Additive)
         return states and self.rnn.depth == 1 and not torch.compiler.is_compiling()
 
-    def _lean(self, y: Tensor, memory: Memory, state: RnnState) -> tuple[Tensor, Tensor, RnnState]:
-        """The loop with all that does not wait for the state taken out of it."""
+    def _loop(
+        self, y: Tensor, memory: AttentionMemory, state: RnnState
+    ) -> tuple[Tensor, Tensor, RnnState]:
+        """All that does not wait for the state is taken out of the loop."""
         score, (w, u, b, d) = self.cross_attention.score, self.rnn.weights(0)
         assert isinstance(score, Additive)
-        query = score.of_query
         of_word, of_context = w[:, : y.shape[-1]], w[:, y.shape[-1] :]
         x = F.linear(y.transpose(0, 1), of_word, b)  # (T, R, gates)
-        first = state.hidden[:, 0], None if state.cell is None else state.cell[:, 0]
+        of_state = joined((score.of_query.weight, score.of_query.bias), (u, d))
+        weights = LoopWeights(of_context, *of_state, score.weight)
+        going = [len(y)] * len(x)
         run = attending_rnn(
-            self.rnn.cell,
-            x,
-            first,
-            memory.looked(),
-            LoopWeights(of_context, u, d, query.weight, query.bias, score.weight),
+            self.rnn.cell, x.flatten(0, 1), going, state.of_layer(0), memory, weights
         )
-        states = run.states.transpose(0, 1)  # (R, T, D)
+        states, reads, seen = (
+            part.unflatten(0, x.shape[:2]).transpose(0, 1)
+            for part in (run.states, run.reads, run.weights.detach())
+        )
         if self.cross_attention.watcher is not None:
-            self._show(torch.cat([state.hidden, states[:, :-1]], dim=1), memory)
-        last = RnnState(states[:, -1:], None if run.cell is None else run.cell[:, None])
-        return states, run.contexts.transpose(0, 1), last
-
-    @torch.no_grad()
-    def _show(self, before: Float[Tensor, "R T D"], memory: Memory) -> None:
-        """Where the loop looked, computed beside it: the state before each word looks for it."""
-        reader = self.cross_attention
-        assert reader.watcher is not None
-        reader.watcher(reader.weights(before, memory)[:, None])
+            self.cross_attention.watcher(seen[:, None])
+        return (
+            states,
+            reads,
+            RnnState(states[:, -1:], None if run.cell is None else run.cell[:, None]),
+        )
 
     def _word_by_word(
-        self, y: Tensor, memory: Memory, state: RnnState
+        self, y: Tensor, memory: AttentionMemory, state: RnnState
     ) -> tuple[Tensor, Tensor, RnnState]:
         states, contexts = [], []
         for word in y.split(1, dim=1):
@@ -256,7 +283,30 @@ class ContextInInput(nn.Module):
             contexts.append(c)
         return torch.cat(states, dim=1), torch.cat(contexts, dim=1), state
 
+    def packed(self, words: Float[Tensor, "V D"], sizes: StateSizes, how: Precision) -> PackedStep:
+        """The highest state looks, so its query goes with its part of the gates."""
+        reader, last = self.cross_attention.packed(words, how), self.rnn.depth - 1
+        rnn, (w, _, b, _) = PackedRnn(self.rnn, how, past=last), self.rnn.weights(0)
+        of_word, of_context = w.chunk(2, dim=1)
+        of_state, mix_word, mix_context = self.mix.weight.chunk(3, dim=1)
+        table = WordTable(words, *joined((of_word, b), (mix_word, self.mix.bias)), how)
+        read = affine(torch.cat([of_context, mix_context]), None, precision=how)
+        mix, gates = affine(of_state, None, precision=how), len(w)
+        _, u, _, d = self.rnn.weights(last)
+        ask = reader.beside((u, d))
 
+        def step(
+            y: Tensor, memory: AttentionMemory, before: RnnState, into: RnnState | None
+        ) -> Stepped:
+            u, q = ask(before.hidden[:, -1])
+            x = read(reader(q, memory)).add_(table(y))
+            s, after = rnn(x[:, :gates], [*rnn.past(before), u], before, into)
+            return mix(s).add_(x[:, gates:]).tanh_(), after
+
+        return PackedStep(step, table, reader.prepared, sizes)
+
+
+FIRST, REST = slice(None, 1), slice(1, None)  # layers
 CONTEXTS: dict[ContextKind, type[ContextInReadout | ContextInLayer | ContextInInput]] = {
     "readout": ContextInReadout,
     "layer": ContextInLayer,
@@ -268,7 +318,7 @@ CONTEXTS: dict[ContextKind, type[ContextInReadout | ContextInLayer | ContextInIn
 class RnnAttentionState(StepState):
     """The source in full, and the decoder's own state."""
 
-    memory: Memory
+    memory: AttentionMemory
     rnn: RnnState
 
     def select(self, rows: Int[Tensor, " R2"]) -> "RnnAttentionState":
@@ -296,7 +346,7 @@ class RnnAttention(StepwiseTranslator[RnnAttentionState]):
         self.bridge = nn.Linear(width, width)
         self.decoder = CONTEXTS[config.context](config)
         self.dropout = Dropout(config.dropout)
-        self.readout = nn.Linear(width, config.vocabulary)
+        self.readout = Readout(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)
 
@@ -319,6 +369,15 @@ class RnnAttention(StepwiseTranslator[RnnAttentionState]):
         y = self.dropout(self.target_embedding(target))
         features, rnn = self.decoder(y, state.memory, state.rnn)
         return self.dropout(features), RnnAttentionState(state.memory, rnn)
+
+    def for_decoding(self, precision: Precision) -> RecurrentDecoding | None:
+        """The same packed, for decoding only."""
+        return None if precision == "int8" else RecurrentDecoding(self, precision)
+
+    def packed(self, precision: Precision) -> PackedStep:
+        width, depth = self.config.width, self.config.depth + (self.config.context == "layer")
+        sizes = StateSizes(width, width, width, depth, self.config.cell == "lstm")
+        return self.decoder.packed(self.target_embedding.weight, sizes, precision)
 
 
 PRESETS: dict[str, ModelConfig] = {

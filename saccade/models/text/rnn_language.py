@@ -14,14 +14,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.output import OutputLayer
+from saccade.blocks.output import OutputLayer, Readout
 from saccade.blocks.recurrent.rnn import CellKind, Rnn, RnnState
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
-class RnnLanguageConfig(ModelConfig):
+class RnnLanguageConfig(WordModelConfig):
     """Sizes of an RNN language model."""
 
     cell: CellKind = "lstm"
@@ -76,7 +76,7 @@ class RnnLanguageModel(nn.Module):
             dropout=config.dropout,
         )
         self.dropout = Dropout(config.dropout)
-        self.readout = None if config.tied else nn.Linear(config.width, config.vocabulary)
+        self.readout = None if config.tied else Readout(config.width, config.vocabulary)
         self.bias = nn.Parameter(torch.zeros(config.vocabulary)) if config.tied else None
         if isinstance(self.embedding, nn.Embedding):
             nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
@@ -87,7 +87,7 @@ class RnnLanguageModel(nn.Module):
         return None
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
-        """What is known after each word; `output` turns it into scores of the next."""
+        """The hidden state after each word; `output` turns it into logits of the next."""
         return self.read(tokens, None)[0]
 
     @property

@@ -11,13 +11,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.blocks.dropout import Dropout
+from saccade.blocks.output import Readout
 from saccade.blocks.recurrent.rnn import CellKind, Rnn, RnnState, SourceReader, reverse
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.models.text.stepwise import StepState, StepwiseTranslator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqConfig(ModelConfig):
+class Seq2SeqConfig(WordModelConfig):
     """Sizes of an RNN encoder–decoder; `reverse` reads the source back to front."""
 
     cell: CellKind = "lstm"
@@ -61,7 +62,7 @@ class Seq2Seq(StepwiseTranslator[Seq2SeqState]):
         self.encoder = SourceReader(width, width, **rest)  # type: ignore[arg-type]
         self.decoder = Rnn(2 * width, width, **rest)  # type: ignore[arg-type]
         self.dropout = Dropout(config.dropout)
-        self.readout = nn.Linear(width, config.vocabulary)
+        self.readout = Readout(width, config.vocabulary)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)
 

@@ -26,6 +26,7 @@ class StepwiseTranslator(nn.Module, ABC, Generic[S]):
     """Training decodes the whole target from the first state, decoding one word at a time."""
 
     readout: nn.Linear
+    longest: int | None = None  # sentences of any length
 
     @abstractmethod
     def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> S:
@@ -33,7 +34,7 @@ class StepwiseTranslator(nn.Module, ABC, Generic[S]):
 
     @abstractmethod
     def decode(self, target: Int[Tensor, "R T"], state: S) -> tuple[Float[Tensor, "R T D"], S]:
-        """What is known after each of the next target words, and the state after the last."""
+        """The hidden state after each of the next target words, and the state after the last."""
 
     def forward(
         self,
@@ -41,7 +42,7 @@ class StepwiseTranslator(nn.Module, ABC, Generic[S]):
         lengths: Int[Tensor, " B"],
         target: Int[Tensor, "B T"],
     ) -> Float[Tensor, "B T D"]:
-        """What is known after each target word; `output` turns it into scores of the next."""
+        """The hidden state after each target word; `output` turns it into logits of the next."""
         return self.decode(target, self.start(source, lengths))[0]
 
     @property
@@ -55,6 +56,7 @@ class StepwiseTranslator(nn.Module, ABC, Generic[S]):
 
 
 def packed(output: OutputLayer) -> Affine | None:
-    """The output layer for as long as its weights stay as they are."""
+    """The output layer for as long as its weights stay as they are; autocast makes others."""
     changes = torch.is_grad_enabled() or torch.compiler.is_compiling()
+    changes = changes or torch.is_autocast_enabled(output.weight.device.type)
     return None if changes else affine(*output, precision="float32")

@@ -7,6 +7,7 @@ both languages, and its embedding is also the output layer, as published.
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -16,17 +17,21 @@ from saccade.attention.segments import Segments
 from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.inference.affine import Precision
+from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, PositionKind, make_positions
 from saccade.blocks.residual import NormKind, ResidualKind
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.blocks.stack import WholeSequences, packable, stack_for, stacked, sublayers
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.text.word_decoder import TransformerState, WordDecoder
+from saccade.models.inference.cached_decoder import CachedDecoder, Encoded, decoding_dtype
+from saccade.models.text.word_decoder import DecoderState, WordDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
+class TransformerConfig(WordModelConfig):
     """Sizes of an encoder–decoder Transformer; `depth` counts the layers of either half."""
 
     width: int = 512
@@ -85,9 +90,17 @@ class Transformer(nn.Module):
         lengths: Int[Tensor, " B"],
         target: Int[Tensor, "B T"],
     ) -> Float[Tensor, "B T D"]:
-        """What is known after each target word; `output` turns it into scores of the next."""
-        words = self.words
-        return words.decode(target, words.remember(*self._read(source, lengths)))
+        """The hidden state after each target word; `output` turns it into scores of the next."""
+        words, mask = self.words, _padding(source, lengths)
+        return words.decode(target, self._encode(words.embed(source), WholeSequences(mask)), mask)
+
+    @property
+    def longest(self) -> int | None:
+        return self.config.longest
+
+    @property
+    def capturable(self) -> bool:
+        return self.packs
 
     @property
     def packs(self) -> bool:
@@ -98,42 +111,58 @@ class Transformer(nn.Module):
 
     def packed(self, source: Rows, target: Rows) -> Float[Tensor, "words D"]:
         """What `forward` gives, for sentences end to end: no padding is computed."""
-        x, itself = self.words.embed_rows(source), Segments.among(source.starts, source.longest)
-        for layer in self.encoder:
-            x = layer(x, mask=itself)
+        words, itself = self.words, Segments.among(source.starts, source.longest)
+        memory = self._encode(words.embed_rows(source), WholeSequences(itself))
         across = Segments(target.starts, source.starts, target.longest, source.longest)
-        return self.words.packed(target, self.encoder_norm(x), across)
+        return words.packed(target, memory, across)
+
+    def _encode(self, x: Float[Tensor, "B S D"], memory: WholeSequences) -> Float[Tensor, "B S D"]:
+        return stacked(sublayers(self.encoder), self.encoder_norm, x)(x, memory)
 
     @property
     def words(self) -> WordDecoder:
         """The half that writes."""
-        layers: Any = list(self.decoder)
-        return WordDecoder(self.embedding, self.positions, self.dropout, layers, self.decoder_norm)
+        parts = self.embedding, self.positions, self.dropout, self.decoder, self.decoder_norm
+        return WordDecoder(*parts, scale=self.config.width**0.5, longest=self.config.longest)
 
     @property
     def output(self) -> OutputLayer:
         """The embedding read the other way round."""
         return self.words.output
 
-    def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> TransformerState:
+    def for_decoding(self, precision: Precision) -> CachedDecoder | None:
+        """Packed once for many steps; only LayerNorm can be."""
+        parts = sublayers([*self.encoder, *self.decoder])
+        return self._cached(precision) if packable(parts) else None
+
+    def _cached(self, precision: Precision | None) -> CachedDecoder:
+        words, parts = self.words, sublayers(self.encoder)
+        dtype = decoding_dtype(words, precision)
+        encoder = stack_for(parts, self.encoder_norm, precision, self.embedding.weight)
+
+        def encode(source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
+            prefill = Prefill((source.shape[0], source.shape[1]), mask=_padding(source, lengths))
+            x = words.at_positions(source).to(dtype).flatten(0, 1)
+            return Encoded(encoder(prefill.without_padding(x), prefill), prefill)
+
+        return CachedDecoder(words, precision, encode)
+
+    def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> DecoderState:
         """Read the source once; nothing decoded yet."""
-        return self.words.start(*self._read(source, lengths))
+        return self._cached(None).start(source, lengths)
 
     def step(
-        self, tokens: Int[Tensor, " R"], state: TransformerState
-    ) -> tuple[Float[Tensor, "R V"], TransformerState]:
-        return self.words.step(tokens, state)
+        self, tokens: Int[Tensor, " R"], state: DecoderState
+    ) -> tuple[Float[Tensor, "R V"], DecoderState]:
+        return self._cached(None).step(tokens, state)
 
-    def _read(
-        self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]
-    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B 1 1 S"] | None]:
-        """The source as a memory, and what of it is no padding."""
-        ragged = int(lengths.min()) < source.shape[1]
-        mask = masks.padding(lengths.to(source.device), source.shape[1]) if ragged else None
-        x = self.words.embed(source)
-        for layer in self.encoder:
-            x = layer(x, mask=mask)
-        return self.encoder_norm(x), mask
+
+def _padding(
+    source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]
+) -> Bool[Tensor, "B 1 1 S"] | None:
+    """What of a source is no padding, if there is any."""
+    ragged = torch.compiler.is_exporting() or int(lengths.min()) < source.shape[1]
+    return masks.padding(lengths.to(source.device), source.shape[1]) if ragged else None
 
 
 PRESETS: dict[str, ModelConfig] = {

@@ -1,8 +1,9 @@
-"""The half of a Transformer that writes: words so far and a memory of what was read → the next.
+"""The half of a Transformer that writes: words so far, perhaps a source → the next word.
 
-Translators and captioners share it; what they read and how is their own.
+Translators, captioners and language models share it; what they read and how is their own.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jaxtyping import Bool, Float, Int
@@ -10,124 +11,109 @@ from torch import Tensor, nn
 
 from saccade.attention.cache import KeyValues, Lineage, followed
 from saccade.attention.segments import Segments
-from saccade.blocks.decoder import DecoderLayer, LayerMemory
 from saccade.blocks.dropout import Dropout
+from saccade.blocks.inference.memories import SourceKeys
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added
+from saccade.blocks.stack import WholeSequences, stacked, sublayers
 from saccade.data.rows import Rows
 
 
 @dataclass
-class TransformerState:
-    """What decoding needs of the source and of the words so far; beams share both."""
+class DecoderState:
+    """What decoding needs of the words so far, and of a source if there is one; beams share both.
 
-    layers: list[LayerMemory]
+    Every layer has keys and values of its own.
+    """
+
+    caches: list[KeyValues]
+    sources: list[SourceKeys]
     source_mask: Bool[Tensor, "B 1 1 S"] | None
-    position: int
+    position: int = 0
     lineage: Lineage | None = None
 
-    def select(self, rows: Int[Tensor, " B2"]) -> "TransformerState":
+    def select(self, rows: Int[Tensor, " B2"]) -> "DecoderState":
         mask = None if self.source_mask is None else self.source_mask[rows]
-        layers = [layer.select(rows) for layer in self.layers]
+        caches = [layer.select(rows) for layer in self.caches]
+        sources = [layer.select(rows) for layer in self.sources]
         lineage = None if self.lineage is None else self.lineage.select(rows)
-        return TransformerState(layers, mask, self.position, lineage)
+        return DecoderState(caches, sources, mask, self.position, lineage)
 
-    def spread(self, beams: int) -> "TransformerState":
-        past = self._past
+    def spread(self, beams: int) -> "DecoderState":
+        past = self.caches[0]
         lineage = Lineage.parting(len(past.keys), beams, past.length, past.keys.device)
         return self._led_by(lineage)
 
-    def follow(self, parents: Int[Tensor, "B k"]) -> "TransformerState":
+    def follow(self, parents: Int[Tensor, "B k"]) -> "DecoderState":
         assert self.lineage is not None
-        length, step = self._past.length, self.position
+        length, step = self.caches[0].length, self.position
         return self._led_by(*followed(self.lineage, parents, length, step))
 
-    @property
-    def _past(self) -> KeyValues:
-        past = self.layers[0].past
-        assert past is not None
-        return past
-
-    def _led_by(
-        self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None
-    ) -> "TransformerState":
-        layers = [layer.led_by(lineage, kept) for layer in self.layers]
-        return TransformerState(layers, self.source_mask, self.position, lineage)
+    def _led_by(self, lineage: Lineage, kept: Int[Tensor, "B E2"] | None = None) -> "DecoderState":
+        caches = [layer.led_by(lineage, kept) for layer in self.caches]
+        return DecoderState(caches, self.sources, self.source_mask, self.position, lineage)
 
 
 @dataclass(frozen=True)
 class WordDecoder:
-    """Words → decoder layers that look back and across → what is known of the next word.
+    """Words → layers that look back, and perhaps across → the hidden state after each word.
 
-        x = √D E[words] + P        y = norm(layers(x, memory))        scores = E y
+        x = scale · E[words] + P        y = norm(layers(x, memory))        scores = E y
 
     It is no module: the parts are its model's own, under the names that the model gives them.
+    `longest` bounds the positions that there are.
     """
 
     embedding: nn.Embedding
     positions: Added | None
     dropout: Dropout
-    layers: list[DecoderLayer]
+    layers: Iterable[nn.Module]
     norm: nn.Module
-
-    @property
-    def width(self) -> int:
-        return self.embedding.embedding_dim
-
-    @property
-    def heads(self) -> int:
-        return self.layers[0].self_attention.heads
+    scale: float
+    longest: int
 
     @property
     def output(self) -> OutputLayer:
         """The embedding read the other way round."""
         return OutputLayer(self.embedding.weight)
 
-    def embed(self, tokens: Int[Tensor, "B T"], *, start: int = 0) -> Float[Tensor, "B T D"]:
-        x = self.embedding(tokens) * self.width**0.5
-        return self.dropout(x if self.positions is None else self.positions(x, start=start))
+    def embed(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        return self.dropout(self.at_positions(tokens))
+
+    def at_positions(self, tokens: Int[Tensor, "B T"], *, start: int = 0) -> Float[Tensor, "B T D"]:
+        """Words as vectors, each told its position."""
+        x = self._scaled(tokens)
+        return x if self.positions is None else self.positions(x, start=start)
 
     def embed_rows(self, rows: Rows) -> Float[Tensor, "1 T D"]:
-        x = self.embedding(rows.tokens[None]) * self.width**0.5
+        x = self._scaled(rows.tokens[None])
         if self.positions is not None:
             x = self.positions.at(x, rows.places[None], rows.longest)
         return self.dropout(x)
 
-    def remember(
-        self, memory: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None = None
-    ) -> TransformerState:
-        """What every layer looks at, projected once; no past is kept."""
-        return TransformerState([layer.remember(memory) for layer in self.layers], mask, 0)
+    def _scaled(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        x = self.embedding(tokens)
+        return x if self.scale == 1 else x * self.scale
 
-    def start(
-        self, memory: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None = None
-    ) -> TransformerState:
-        """The same, to go on from word by word."""
-        state, width = self.remember(memory, mask), self.width // self.heads
-        for layer in state.layers:
-            like = layer.source_keys[:, 0, 0]
-            layer.past = KeyValues.empty(like, heads=self.heads, width=width)
-        return state
-
-    def decode(self, target: Int[Tensor, "R T"], state: TransformerState) -> Tensor:
-        """What is known after each word; without a past all of the words are there."""
-        x = self.embed(target, start=state.position)
-        for layer, memory in zip(self.layers, state.layers):
-            x = layer(x, memory, source_mask=state.source_mask)
-        return self.norm(x)
+    def decode(
+        self,
+        target: Int[Tensor, "B T"],
+        source: Float[Tensor, "B S D"] | None = None,
+        mask: Bool[Tensor, "B 1 1 S"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """The hidden state after each word, all of which are there."""
+        memory = WholeSequences(causal=True, source=source, source_mask=mask)
+        return self._run(self.embed(target), memory)
 
     def packed(
-        self, target: Rows, memory: Float[Tensor, "1 S D"], across: Segments
+        self,
+        target: Rows,
+        source: Float[Tensor, "1 S D"] | None = None,
+        across: Segments | None = None,
     ) -> Float[Tensor, "words D"]:
-        """What is known after each word of sequences end to end, whose memories are so as well."""
+        """The same of sequences end to end, whose sources are so as well."""
         x, itself = self.embed_rows(target), Segments.among(target.starts, target.longest)
-        for layer in self.layers:
-            x = layer(x, memory, mask=itself, source_mask=across)
-        return self.norm(x)[0]
+        return self._run(x, WholeSequences(itself, True, source, across))[0]
 
-    def step(
-        self, tokens: Int[Tensor, " R"], state: TransformerState
-    ) -> tuple[Float[Tensor, "R V"], TransformerState]:
-        features = self.decode(tokens[:, None], state)
-        state.position += 1
-        return self.output(features[:, 0]), state
+    def _run(self, x: Float[Tensor, "B T D"], memory: WholeSequences) -> Float[Tensor, "B T D"]:
+        return stacked(sublayers(self.layers), self.norm, x)(x, memory)

@@ -1,4 +1,4 @@
-"""Vision Transformer: cut the picture into patches and read patches as words.
+"""Vision Transformer: cut the image into patches and read patches as words.
 
 Dosovitskiy et al. 2021, arXiv:2010.11929. Departs from the paper in having no layer between the
 class token and the class scores, as its authors do when they fine-tune, and in what it starts from:
@@ -6,7 +6,9 @@ a patch first looks at what is like it and beside it, as in trained ones (Trockm
 arXiv:2305.09828), where the paper leaves it to find out which patches are neighbours.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,21 +18,30 @@ from torch import Tensor, nn
 from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.multihead import MultiHeadAttention
+from saccade.attention.parameters import FREE, Role
 from saccade.blocks.dropout import Dropout
-from saccade.blocks.encoder import EncoderLayer, carried, through
+from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.patches import Patches, placed, resized
 from saccade.blocks.positions import sinusoids_2d
-from saccade.blocks.residual import added_norm
+from saccade.blocks.stack import (
+    Attending,
+    AttentionPass,
+    Stack,
+    Sublayer,
+    WholeSequences,
+    stacked,
+    sublayers,
+)
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
 
-SLOWEST = 20.0  # a wave of the first positions is no longer than some pictures side by side
+SLOWEST = 20.0  # a wave of the first positions is no longer than some images side by side
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitConfig(ImageEncoderConfig):
-    """Sizes of a Vision Transformer. `image` is the side of the pictures it learns positions for.
+    """Sizes of a Vision Transformer. `image` is the side of the images it learns positions for.
 
     `epsilon` is that of the norms; weights trained by others may want another.
     """
@@ -54,7 +65,7 @@ class VitConfig(ImageEncoderConfig):
 
     @property
     def side(self) -> int:
-        """How many patches lie along a side of the picture."""
+        """How many patches lie along a side of the image."""
         return self.image // self.patch
 
     def build(self) -> "Vit":
@@ -66,8 +77,8 @@ class Vit(ImageEncoder):
 
         x = [class; patches] + P        y = norm(blocks(x))        scores = W y_class + b
 
-    Pictures of any size that patches tile are read, with positions in between the learnt ones.
-    Stage s is what is known after block s; after the last it is normalised.
+    Images of any size that patches tile are read, with positions in between the learnt ones.
+    Stage s is the hidden state after block s; after the last it is normalised.
     """
 
     def __init__(self, config: VitConfig) -> None:
@@ -94,6 +105,9 @@ class Vit(ImageEncoder):
         self.head = Linear(config.width, config.classes) if config.classes else nn.Identity()
         self._initialise()
 
+    def roles(self) -> dict[str, Role]:
+        return {"positions": FREE}
+
     def _initialise(self) -> None:
         """Xavier's, as the authors have it, between vectors; pixels keep their variance.
 
@@ -115,7 +129,7 @@ class Vit(ImageEncoder):
                 attention = layer.self_attention
                 attention.to_k.weight.copy_(attention.to_q.weight)
 
-    steady = True  # the same kernels for all pictures of a size: an update can be recorded
+    capturable = True  # the same kernels for all images of a size
 
     @property
     def stages(self) -> int:
@@ -128,17 +142,19 @@ class Vit(ImageEncoder):
     def tokens(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B T D"]:
-        """What is known at the class token and, after it, at each patch in reading order."""
+        """The hidden state at the class token and, after it, at each patch in reading order."""
         stage = self.checked(stage)
-        x, layers = self._start(image), self.encoder[:stage]
-        if stage < self.stages or not isinstance(self.norm, nn.LayerNorm):
-            for layer in layers:
-                x = layer(x)
-            return x
-        return through(layers, x, self.norm)
+        x = self.dropout(self.tokens_of(image, self.patches.project))
+        last = self.norm if stage == self.stages else nn.Identity()
+        return stacked(sublayers(self.encoder[:stage]), last, x)(x, ImageTokens())
 
-    def _start(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B T D"]:
-        """What goes into the first block; who watches the blocks is told the picture's grid."""
+    def tokens_of(
+        self,
+        image: Float[Tensor, "B 3 H W"],
+        project: Callable[[Tensor], Tensor],
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """What goes into the first block; who watches the blocks is told the image's grid."""
         shape = self.patches.shape(image)
         for layer in self.encoder:
             assert isinstance(layer, EncoderLayer)
@@ -146,12 +162,14 @@ class Vit(ImageEncoder):
             if site.watcher is not None:
                 site.rows = site.columns = _axis(*shape)
         places, first = self.places(image)
-        return self.dropout(placed(first, self.patches(image), places[1:]))  # (B, 1 + P, D)
+        pixels = self.patches.cut(image)
+        patches = project(pixels.flatten(0, 1)).unflatten(0, pixels.shape[:2])  # (B, P, D)
+        return placed(first, patches, places[1:].to(dtype or places.dtype))  # (B, 1 + P, D)
 
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """What is known at each patch: h = H / patch, C the model's width at every stage."""
+        """The hidden state at each patch: h = H / patch, C the model's width at every stage."""
         patches = self.tokens(image, stage)[:, 1:]
         return patches.mT.unflatten(2, self.patches.shape(image))
 
@@ -165,22 +183,19 @@ class Vit(ImageEncoder):
             self.norm = nn.Identity()
 
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
-        """What is known at the class token.
+        """The hidden state at the class token.
 
         Of the last block nothing else is computed: all others are only looked at there.
         """
-        *before, last = self.encoder
-        assert isinstance(last, EncoderLayer)
-        x, change = carried(before, self._start(image))
-        around = last.around_attention
-        if change is None:
-            normed = around.norm(x)
-        else:
-            assert isinstance(around.norm, nn.LayerNorm)
-            normed, x = added_norm(x, change, around.norm)
-        seen = _from_class(last.self_attention, normed)
-        x = last.around_mlp(x[:, :1] + around.dropout(seen), last.mlp)
-        return self.norm(x)[:, 0]
+        x = self.dropout(self.tokens_of(image, self.patches.project))
+        stack = stacked(self.class_sublayers(), self.norm, x)
+        return class_features(stack, x, ImageTokens())[:, 0]
+
+    def class_sublayers(self) -> list[Sublayer]:
+        """Those of all blocks; in the last one only the class token looks."""
+        *before, last, think = sublayers(self.encoder)
+        assert isinstance(last, Attending)
+        return [*before, last._replace(look=LookFromClass), think]
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.head(self.pooled(image))
@@ -188,7 +203,7 @@ class Vit(ImageEncoder):
     def places(
         self, image: Float[Tensor, "B 3 H W"]
     ) -> tuple[Float[Tensor, "T D"], Float[Tensor, " D"]]:
-        """The position of each token of such a picture, and the class token at its own."""
+        """The position of each token of such an image, and the class token at its own."""
         side, shape = self.config.side, self.patches.shape(image)
         places = self.positions
         if shape != (side, side):
@@ -197,16 +212,43 @@ class Vit(ImageEncoder):
         return places, self.class_token + places[0]
 
 
-def _from_class(attention: MultiHeadAttention, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B 1 D"]:
-    """What the class token reads. Who watches is shown what all would: they need not know."""
-    watcher, attention.watcher = attention.watcher, None
-    try:
-        read = attention(x[:, :1], x)
-    finally:
-        attention.watcher = watcher
-    if watcher is not None:
-        attention(x, x)
-    return read
+class LookFromClass(AttentionPass):
+    """f(x) = Wo · attention(x_class, x)."""
+
+    needs = ("q", "kv")
+
+    def __call__(self, x: Float[Tensor, "*batch D"], memory: Any) -> Tensor:
+        return self.output(memory.look_from_class(self.site, x))
+
+
+class ImageTokens(WholeSequences):
+    """A batch of images as it is trained on."""
+
+    def look_from_class(
+        self, site: MultiHeadAttention, x: Float[Tensor, "B T D"]
+    ) -> Float[Tensor, "B 1 D"]:
+        """What the class token reads. Who watches is shown what all would: they need not know."""
+        watcher, site.watcher = site.watcher, None
+        try:
+            read = site.read(x[:, :1], x)
+        finally:
+            site.watcher = watcher
+        if watcher is not None:
+            site.read(x, x)
+        return read
+
+    def class_tokens(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B 1 D"]:
+        return x[:, :1].contiguous()
+
+
+def class_features(
+    stack: Stack, x: Float[Tensor, "*batch D"], memory: Any
+) -> Float[Tensor, "*classes D"]:
+    """A stack of `class_sublayers`: its last block computes the class tokens alone."""
+    *before, (look, add_read), (think, add_thought) = stack.steps
+    total, x = Stack(stack.enter, before).sums(x, memory)
+    total, x = add_read(memory.class_tokens(total), look(x, memory))
+    return add_thought(total, think(x, memory))[1]
 
 
 def _axis(height: int, width: int) -> Axis:

@@ -1,4 +1,4 @@
-"""Using a trained captioner: say what is in a picture, and where it looked for each word."""
+"""Using a trained captioner: say what is in an image, and where it looked for each word."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,37 +12,39 @@ from PIL import Image
 from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
-from saccade.attention.look.glance import PER_QUERY, Glance, Keep
+from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.looking import Trace, looking
 from saccade.attention.look.watching import sites
 from saccade.data.batches import pad
 from saccade.data.images.decode import ImageError, upright
 from saccade.data.images.decode import decode as decode_image
-from saccade.data.images.fit import fitted
 from saccade.data.images.lattice import Lattice
 from saccade.data.images.members import Member
-from saccade.data.vocabulary import PAD, START, Vocabulary
+from saccade.data.images.square import fit_square
+from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
 from saccade.errors import ConfigError
 from saccade.metrics.alignment import merge_rows
+from saccade.models.caption.captioner import Captioner
 from saccade.tasks.captioning.data import CaptioningSettings
-from saccade.tasks.decoder_cache import Ready
+from saccade.tasks.decoder_cache import DecoderCache
+from saccade.tasks.teacher_forced import first_queries
 from saccade.tasks.translation.translator import renumbered
 
-BATCH = 64  # pictures at a time
+BATCH = 64  # images at a time
 GPU_BATCH = 512
 EVERY_CELL = Keep(map_side=0, dense=1 << 14)
 
-Picture = str | Path | bytes | Member | Image.Image | np.ndarray | Tensor
+AnyImage = str | Path | bytes | Member | Image.Image | np.ndarray | Tensor
 
 
 @dataclass(frozen=True)
-class Described:
-    """One picture, described. `others` are the rest of the n-best list.
+class WrittenCaption:
+    """One image, captioned. `others` are the rest of the n-best list.
 
-    `cells` says how the columns of every attention lie on the picture.
+    `cells` says how the columns of every attention lie on the image.
     """
 
     text: str
@@ -52,7 +54,7 @@ class Described:
     attention: dict[str, Glance]
     tokens: list[int]
     cells: Axis | None = None
-    others: tuple["Described", ...] = ()
+    others: tuple["WrittenCaption", ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -60,65 +62,67 @@ class Described:
         return (0, 0) if self.cells is None else (self.cells.height, self.cells.width)
 
 
-class Describer:
-    """A model, its vocabulary, and how pictures are made to fit."""
+class ImageCaptioner:
+    """A model, its vocabulary, and how images are made to fit."""
 
     def __init__(
         self, model: nn.Module, vocabulary: Vocabulary, settings: CaptioningSettings
     ) -> None:
         self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
         self.device = next(model.parameters()).device
-        self.ready = Ready(self.model)
+        self.decoders = DecoderCache(self.model)
 
     @property
     def batch(self) -> int:
-        """How many pictures are described at a time."""
+        """How many images are captioned at a time."""
         return GPU_BATCH if self.device.type == "cuda" else BATCH
 
     @property
     def looks(self) -> bool:
-        """Whether it looks at the picture again while it speaks."""
+        """Whether it looks at the image again while it speaks."""
         return any(name.endswith("cross") for name in sites(self.model))
 
-    def prepare(self, image: Picture, *, name: str = "") -> UInt8[Tensor, "3 size size"]:
+    def prepare(self, image: AnyImage, *, name: str = "") -> UInt8[Tensor, "3 size size"]:
         """An image upright and square, just as those that were learnt from.
 
         `name` is for messages, where the image has none of its own.
         """
         size = self.settings.image
-        return fitted(pixels_of(image, name=name, short=2 * size), size, self.settings.fit)
+        return fit_square(pixels_of(image, name=name, short=2 * size), size, self.settings.fit)
 
-    def describe(
+    def caption(
         self,
-        pictures: UInt8[Tensor, "B 3 H W"],
+        images: UInt8[Tensor, "B 3 H W"],
         how: Decoding,
         *,
         look: bool = False,
+        streams: list[int] | None = None,
         on_step: OnStep | None = None,
-    ) -> Iterator[tuple[int, Described]]:
-        """Captions with the number of their picture, batch by batch as they are ready.
+    ) -> Iterator[tuple[int, WrittenCaption]]:
+        """Captions with the number of their image, batch by batch as they are ready.
 
-        What a picture is called does not depend on its batch. `on_step` hears of every step and
-        may give pictures up, which then have no caption.
+        What an image is called does not depend on its batch. `on_step` hears of every step and
+        may give images up, which then have no caption.
         """
         if look:
             self._check()
-        for rows in torch.arange(len(pictures)).split(self.batch):
+        for rows in torch.arange(len(images)).split(self.batch):
             tell = None if on_step is None else renumbered(on_step, rows.tolist())
-            found = self._decode(pictures[rows], how, on_step=tell)
+            draws = [row if streams is None else streams[row] for row in rows.tolist()]
+            found = self._decode(images[rows], how, streams=draws, on_step=tell)
             if look:
-                found = self._watched(pictures[rows], found)
-            for row, described in zip(rows.tolist(), found):
-                if described is not None:
-                    yield row, described
+                found = self._watched(images[rows], found)
+            for row, written in zip(rows.tolist(), found):
+                if written is not None:
+                    yield row, written
 
-    def reread(
-        self, pictures: UInt8[Tensor, "B 3 H W"], captions: list[str]
+    def read_captions(
+        self, images: UInt8[Tensor, "B 3 H W"], captions: list[str]
     ) -> Iterator[tuple[int, Float[Tensor, "words h w"], Lattice]]:
-        """Where attention falls for each word of given captions, one to a picture."""
+        """Where attention falls for each word of given captions, one to an image."""
         said = self.vocabulary.encode_all(captions)
         for rows in torch.arange(len(captions)).split(self.batch):
-            trace = self._follow(pictures[rows], [said[row] for row in rows.tolist()])
+            trace = self._follow(images[rows], [said[row] for row in rows.tolist()])
             seen = _mean([weights.cpu() for weights in trace.weights().values()])
             cells = _cells(trace)
             lattice = cells.lattice
@@ -126,17 +130,17 @@ class Describer:
                 pieces = self.vocabulary.spans(captions[row])
                 yield row, _on_picture(seen[i], cells, captions[row], pieces), lattice
 
-    def looked(self, picture: UInt8[Tensor, "3 H W"], one: Described) -> Described:
+    def looked(self, image: UInt8[Tensor, "3 H W"], one: WrittenCaption) -> WrittenCaption:
         """The same caption with its attention, also if nobody watched it being made."""
         if one.attention:
             return one
-        (seen,) = self._watched(picture[None], [replace(one, others=())])
+        (seen,) = self._watched(image[None], [replace(one, others=())])
         assert seen is not None
         return replace(seen, others=one.others)
 
     def _watched(
-        self, pictures: UInt8[Tensor, "B 3 H W"], found: list[Described | None]
-    ) -> list[Described | None]:
+        self, images: UInt8[Tensor, "B 3 H W"], found: list[WrittenCaption | None]
+    ) -> list[WrittenCaption | None]:
         """Captions with their attention: the model is made to say these very words again.
 
         So the search stays what it is when nobody looks, and only what it found is watched.
@@ -150,11 +154,13 @@ class Describer:
         if not every:
             return found
         said = [one.tokens if one.finished else one.tokens[:-1] for _, one in every]
-        trace = self._follow(pictures[[row for row, _ in every]], said)
+        trace = self._follow(images[[row for row, _ in every]], said)
         glances = {site: trace[site].cpu() for site in trace}
-        again: dict[int, list[Described]] = {}
+        again: dict[int, list[WrittenCaption]] = {}
         for i, (row, one) in enumerate(every):
-            seen = {site: _rows(glance, i, len(said[i]) + 1) for site, glance in glances.items()}
+            seen = {
+                site: first_queries(glance, i, len(said[i]) + 1) for site, glance in glances.items()
+            }
             again.setdefault(row, []).append(replace(one, attention=seen, cells=_cells(trace)))
         return [
             replace(again[row][0], others=tuple(again[row][1:])) if row in again else None
@@ -162,19 +168,17 @@ class Describer:
         ]
 
     @torch.inference_mode()
-    def _follow(self, pictures: UInt8[Tensor, "B 3 H W"], said: list[list[int]]) -> Trace:
+    def _follow(self, images: UInt8[Tensor, "B 3 H W"], said: list[list[int]]) -> Trace:
         """Make the model say given words; a row for each, and one for what comes after."""
         self._check()
         model: Any = self.model
-        tokens = [torch.tensor([START, *words]) for words in said]
-        written = pad(tokens, value=PAD).to(self.device)  # (B, T)
+        tokens = [torch.tensor([self.vocabulary.start, *words]) for words in said]
+        written = pad(tokens, value=self.vocabulary.pad).to(self.device)  # (B, T)
         with looking(model, keep=EVERY_CELL, only="cross") as trace:
-            state = model.start(pictures.to(self.device))
-            for step in written.unbind(dim=1):
-                _, state = model.step(step, state)
+            model.teacher_forced(images.to(self.device), written)
         return trace
 
-    def words_looked_at(self, one: Described) -> Float[Tensor, "words h w"]:
+    def words_looked_at(self, one: WrittenCaption) -> Float[Tensor, "words h w"]:
         """Where attention fell for each word, averaged over layers and heads that look."""
         if one.cells is None:
             raise ConfigError("nobody watched this caption being made; see `looked`")
@@ -182,40 +186,44 @@ class Describer:
         return _on_picture(seen, one.cells, one.text, self.vocabulary.spans_of(one.tokens))
 
     @staticmethod
-    def weights(one: Described) -> dict[str, Float[Tensor, "N T S"]]:
-        """Every weight between the cells of the picture and the tokens, by site."""
+    def weights(one: WrittenCaption) -> dict[str, Float[Tensor, "N T S"]]:
+        """Every weight between the cells of the image and the tokens, by site."""
         kept = {site: glance.weights for site, glance in one.attention.items()}
         return {site: weights[0] for site, weights in kept.items() if weights is not None}
 
-    def limits(self, pictures: int) -> Int[Tensor, " B"]:
+    def limits(self, images: int) -> Int[Tensor, " B"]:
         """How many tokens a caption may have: as many as those that were learnt from."""
-        longest = getattr(self.model.config, "longest", None) or self.settings.longest
-        return torch.full((pictures,), min(longest, self.settings.longest))
+        assert isinstance(self.model, Captioner)
+        longest = self.model.longest or self.settings.longest
+        return torch.full((images,), min(longest, self.settings.longest))
 
     def _decode(
-        self, pictures: UInt8[Tensor, "B 3 H W"], how: Decoding, *, on_step: OnStep | None
-    ) -> list[Described | None]:
-        model: Any = self.ready.decoder(how.precision)
-        first = torch.full((len(pictures),), START, device=self.device)
+        self,
+        images: UInt8[Tensor, "B 3 H W"],
+        how: Decoding,
+        *,
+        streams: list[int],
+        on_step: OnStep | None,
+    ) -> list[WrittenCaption | None]:
+        model: Any = self.decoders.decoder(how.precision)
+        first = torch.full((len(images),), self.vocabulary.start, device=self.device)
         with torch.inference_mode():
-            state = model.start(pictures.to(self.device))
-        watch: dict[str, Any] = {
-            "on_step": on_step,
-            "captured": self.ready.captured(how.precision),
-        }
-        limits = self.limits(len(pictures))
-        found = decode(model, state, first, limits=limits, how=how, **watch)
-        return [self.described(some) if some else None for some in found]
+            state = model.start(images.to(self.device))
+        limits, captured = self.limits(len(images)), self.decoders.captured(how.precision)
+        ends: dict[str, Any] = {"limits": limits, "end": self.vocabulary.end}
+        more: dict[str, Any] = {"streams": streams, "on_step": on_step, "captured": captured}
+        found = decode(model, state, first, **ends, how=how, **more)
+        return [self.written(some) if some else None for some in found]
 
-    def described(self, hypotheses: list[Hypothesis]) -> Described:
-        """What was found for a picture, in words."""
+    def written(self, hypotheses: list[Hypothesis]) -> WrittenCaption:
+        """What was found for an image, in words."""
         first, *others = (
-            Described(
+            WrittenCaption(
                 text=self.vocabulary.decode(one.tokens),
                 score=one.score,
                 log_probability=one.log_probability,
                 finished=one.finished,
-                attention=one.attention,
+                attention={},
                 tokens=one.tokens,
             )
             for one in hypotheses
@@ -230,16 +238,8 @@ class Describer:
             )
 
 
-def _rows(seen: Glance, row: int, count: int) -> Glance:
-    """What was seen for the first words of one caption; the rest fills up a longer one's batch."""
-    own = seen.row(row)
-    assert own.weights is not None
-    kept = {name: x[:, :, :count] for name, x in own.tensors().items() if name in PER_QUERY}
-    return replace(own, **kept, received=own.weights[:, :, :count].sum(dim=2))  # type: ignore[arg-type]
-
-
 def _cells(trace: Trace) -> Axis:
-    """How the columns lie on the picture: the same at every site that looks at it."""
+    """How the columns lie on the image: the same at every site that looks at it."""
     return next(columns for _, columns in trace.axes.values())
 
 
@@ -256,7 +256,7 @@ def _on_picture(
     return by_word.unflatten(1, (cells.height, cells.width))
 
 
-def pixels_of(image: Picture, *, name: str = "", short: int) -> UInt8[Tensor, "3 H W"]:
+def pixels_of(image: AnyImage, *, name: str = "", short: int) -> UInt8[Tensor, "3 H W"]:
     """Any image as red, green and blue; a file may come smaller, but not below `short` pixels."""
     if isinstance(image, str):
         image = Path(image)

@@ -1,20 +1,19 @@
-"""Pictures and what is said of them: the user's, or the built-in shapes."""
+"""Images and what is said of them: the user's, or the built-in shapes."""
 
 import hashlib
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
-from saccade.config import check_fraction, check_positive
+from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
 from saccade.data.images.cache import CacheSettings, ImageCache
-from saccade.data.images.fit import Fit
+from saccade.data.images.square import Fit
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.read import image_splits, read_images
 from saccade.data.readers.images.rows import ImageRow
@@ -22,18 +21,15 @@ from saccade.data.shapes import Scene, ShapesSettings
 from saccade.data.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.outcomes import read_groups
+from saccade.models.protocol import ShowsAttention
+from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
 
-HELD_OUT = 0.05  # of pictures without a validation split
+HELD_OUT = 0.05  # of images without a validation split
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 World = Literal["plain", "many", "biased"]
-Progress = Callable[[int, int], None]
 Augmenting = Literal["none", "flip", "crop"]
-
-
-def silent(done: int, total: int) -> None:
-    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,20 +53,20 @@ class HardSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptioningSettings:
-    """What to tell of which pictures. Without `data`: the built-in shapes.
+class CaptioningSettings(TextSettings):
+    """What to tell of which images. Without `data`: the built-in shapes.
 
     Args:
         data: folder with metadata.jsonl or COCO JSON, such a file, or a .tar or .zip of one.
-        image: side of the pictures in pixels.
-        fit: how a picture becomes square: cut, squeezed, or filled up with grey.
-        augment: vary pictures while training: mirrored (not where left and right are said), or
+        image: side of the images in pixels.
+        fit: how an image becomes square: cut, squeezed, or filled up with grey.
+        augment: vary images while training: mirrored (not where left and right are said), or
             mirrored and cut out at random.
         level: tokens are words, byte pairs trained on the captions, or characters.
         vocabulary: how many tokens at most.
         lowercase: read captions in lower case.
         longest: training captions of more tokens are left out and counted.
-        captions: so many of a picture are learnt from at a time, other ones in each epoch.
+        captions: so many of an image are learnt from at a time, other ones in each epoch.
         label_smoothing: share of the probability spread over all words in the training loss; none
             where single glances are learnt, which are judged by the words themselves.
         cover: weight of the term that has every cell looked at as often as any (the doubly
@@ -82,7 +78,8 @@ class CaptioningSettings:
         scenes: how many of them to train on.
     """
 
-    data: str = ""
+    example: ClassVar[str] = "photo.jpg"
+
     image: int = 64
     fit: Fit = "crop"
     augment: Augmenting = "none"
@@ -124,10 +121,27 @@ class CaptioningSettings:
             return f"reading {self.data}"
         return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
 
+    def check(self, model: ModelConfig) -> None:
+        if self.cover and not (isinstance(model, ShowsAttention) and model.shows_attention):
+            raise ConfigError(
+                f"cover={self.cover} needs a model that shows where it looks while training, such "
+                "as show-attend-tell; leave it at 0"
+            )
+        if self.augment != "none" and not self.data:
+            raise ConfigError(
+                f"augment={self.augment} mirrors images, and captions of shapes say left and "
+                "right; give --data of your own, or --augment none"
+            )
+
+    def prepare(self, how: Preparation) -> Task[Any]:
+        from saccade.tasks.captioning.task import Captioning
+
+        return Captioning(self, how)
+
 
 @runtime_checkable
-class Pictures(Protocol):
-    """Square pictures by number."""
+class ImageSource(Protocol):
+    """Square images by number."""
 
     def __len__(self) -> int: ...
 
@@ -136,13 +150,13 @@ class Pictures(Protocol):
 
 @dataclass(frozen=True)
 class Captioned:
-    """Pictures of one split and what is said of each.
+    """Images of one split and what is said of each.
 
-    `scenes` are the truth where it is known; `rows` are what a user's file says of each picture;
-    `hidden` are the pictures without those who are of a group, for the Equalizer.
+    `scenes` are the truth where it is known; `rows` are what a user's file says of each image;
+    `hidden` are the images without those who are of a group, for the Equalizer.
     """
 
-    pictures: Pictures
+    images: ImageSource
     captions: list[tuple[str, ...]]
     report: str
     scenes: list[Scene] = field(default_factory=list[Scene])
@@ -155,7 +169,7 @@ class Captioned:
     def only(self, numbers: list[int], report: str) -> "Captioned":
         """Some of it."""
         return Captioned(
-            _Some(self.pictures, torch.tensor(numbers)),
+            _Some(self.images, torch.tensor(numbers)),
             [self.captions[i] for i in numbers],
             report,
             [self.scenes[i] for i in numbers] if self.scenes else [],
@@ -166,9 +180,9 @@ class Captioned:
 
 @dataclass(frozen=True)
 class _Some:
-    """A choice of other pictures."""
+    """A choice of other images."""
 
-    whole: Pictures
+    whole: ImageSource
     numbers: Int[Tensor, " n"]
 
     def __len__(self) -> int:
@@ -195,25 +209,25 @@ class _SomeHidden:
         return self.whole[self.numbers[numbers]]
 
 
-def digest(pictures: Pictures) -> str:
+def digest(images: ImageSource) -> str:
     """Changes when any pixel does, or the order. Those of a cache were read when it was made."""
-    if isinstance(pictures, ImageCache):
-        return pictures.digest
-    if isinstance(pictures, _Some):
-        which = hashlib.sha256(pictures.numbers.numpy().tobytes()).hexdigest()
-        return f"{digest(pictures.whole)}:{which}"
+    if isinstance(images, ImageCache):
+        return images.digest
+    if isinstance(images, _Some):
+        which = hashlib.sha256(images.numbers.numpy().tobytes()).hexdigest()
+        return f"{digest(images.whole)}:{which}"
     made = hashlib.sha256()
-    for rows in torch.arange(len(pictures)).split(1000):
-        made.update(pictures[rows].numpy().tobytes())
+    for rows in torch.arange(len(images)).split(1000):
+        made.update(images[rows].numpy().tobytes())
     return made.hexdigest()
 
 
 def read_captioned(
     settings: CaptioningSettings, split: str, progress: Progress = silent
 ) -> Captioned:
-    """A split of the user's pictures, or of shapes.
+    """A split of the user's images, or of shapes.
 
-    `progress` is told how many pictures are there, and of how many.
+    `progress` is told how many images are there, and of how many.
     """
     if not settings.data:
         return _draw(settings, split, progress)
@@ -239,16 +253,16 @@ def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
     count = settings.scenes if split == "train" else HELD_BACK
     how = replace(settings.shapes, size=settings.image)
     scenes = [shapes.scene(name, index, how) for index in range(count)]
-    pictures = torch.empty(count, 3, settings.image, settings.image, dtype=torch.uint8)
+    images = torch.empty(count, 3, settings.image, settings.image, dtype=torch.uint8)
     for index, scene in enumerate(scenes):
         pixels = torch.from_numpy(shapes.render(scene, settings.image))  # (H, W, 3)
-        pictures[index] = pixels.permute(2, 0, 1)
+        images[index] = pixels.permute(2, 0, 1)
         progress(index + 1, count)
-    told = [shapes.captions(scene) for scene in scenes]
+    captions = [shapes.captions(scene) for scene in scenes]
     hides = settings.equalizer.hides and split == "train"
     return Captioned(
-        pictures,
-        told,
+        images,
+        captions,
         f"{count:,} scenes of shapes, split {name}",
         scenes,
         hidden=HiddenScenes.of(scenes, settings.image) if hides else None,
@@ -262,16 +276,16 @@ def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
     good, cache = cached_images(
         read, cache_folder(), settings=size, skip_bad=bound, progress=progress
     )
-    told = [row.captions for row in good.rows]
+    captions = [row.captions for row in good.rows]
     if not settings.equalizer.hides or split != "train":
-        return Captioned(cache, told, good.summary(), rows=good.rows)
+        return Captioned(cache, captions, good.summary(), rows=good.rows)
     groups = read_groups(settings.equalizer.groups)
     hidden = HiddenRows(cache, good.rows, groups, settings.image, settings.fit)
-    return Captioned(cache, told, good.summary(), rows=good.rows, hidden=hidden)
+    return Captioned(cache, captions, good.summary(), rows=good.rows, hidden=hidden)
 
 
 def _held_out(read: Captioned, split: str) -> Captioned:
-    """Every so-and-so-many-th picture is for validation where the user gave no such split."""
+    """Every so-and-so-many-th image is for validation where the user gave no such split."""
     every = round(1 / HELD_OUT)
     kept = [i for i in range(len(read)) if (i % every == 0) == (split == "valid")]
     if not kept:
@@ -282,5 +296,5 @@ def _held_out(read: Captioned, split: str) -> Captioned:
 
 
 def cache_folder() -> Path:
-    """Where decoded pictures are kept between runs; SACCADE_CACHE names another place."""
+    """Where decoded images are kept between runs; SACCADE_CACHE names another place."""
     return Path(os.environ.get("SACCADE_CACHE") or Path.home() / ".cache" / "saccade")

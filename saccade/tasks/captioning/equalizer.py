@@ -1,4 +1,4 @@
-"""The Equalizer: say which group only where the picture shows it, not where the rest suggests it.
+"""The Equalizer: say which group only where the image shows it, not where the rest suggests it.
 
 Hendricks et al. 2018, arXiv:1803.09797. Departs from the published code, whose confusion term is
 always zero (it asks for words that are of both groups at once): here a step counts if its word is
@@ -18,12 +18,12 @@ from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
 from saccade.data.rows import Rows
-from saccade.data.vocabulary import PAD, Vocabulary
+from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.metrics.captioning import caption_words
-from saccade.metrics.outcomes import Group, read_groups
-from saccade.models.caption.captioner import Told
-from saccade.tasks.cross_entropy import summed_cross_entropy
+from saccade.metrics.outcomes import WordGroup, read_groups
+from saccade.models.caption.captioner import CaptionHidden
+from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class EqualizerSettings:
             by its first word.
         confusion: weight of saying either group alike where the figure is hidden; 10 as published.
         confident: weight of not saying the other group where it is not; 1 as published.
-        masked: weight of the other words' cross-entropy on hidden pictures; 1 as published.
+        masked: weight of the other words' cross-entropy on hidden images; 1 as published.
         upweight: so many times a group's word counts in cross-entropy (a baseline; 1 is once).
         epsilon: added to what is divided by.
     """
@@ -56,7 +56,7 @@ class EqualizerSettings:
 
     @property
     def hides(self) -> bool:
-        """Whether it needs pictures with the figure hidden."""
+        """Whether it needs images with the figure hidden."""
         return self.confusion > 0 or self.masked > 0
 
     @property
@@ -66,14 +66,14 @@ class EqualizerSettings:
 
 
 class Concern(NamedTuple):
-    """Where in a batch a group's word is due, and the pictures with the figures hidden.
+    """Where in a batch a group's word is due, and the images with the figures hidden.
 
     `table` gives the group of each word of the vocabulary, and the number of groups for the rest.
     """
 
     table: Int[Tensor, " V"]
     steps: Int[Tensor, " steps"]  # places among all words
-    unseen: Int[Tensor, " unseen"]  # those of them whose picture has its figure hidden
+    unseen: Int[Tensor, " unseen"]  # those of them whose image has its figure hidden
     hidden: UInt8[Tensor, "B 3 H W"] | None
 
     def to(self, device: torch.device) -> "Concern":
@@ -93,7 +93,7 @@ class Concern(NamedTuple):
         return len(self.steps), len(self.unseen), self.hidden is not None
 
 
-def group_table(groups: tuple[Group, ...], vocabulary: Vocabulary) -> Int[Tensor, " V"]:
+def group_table(groups: tuple[WordGroup, ...], vocabulary: Vocabulary) -> Int[Tensor, " V"]:
     """The group that each word of the vocabulary says, and the number of groups for the rest.
 
     "man," says what "man" does.
@@ -114,12 +114,12 @@ def concern(
     labels: Int[Tensor, " words"],
     hidden: tuple[UInt8[Tensor, "B 3 H W"], Bool[Tensor, " B"]] | None,
 ) -> Concern:
-    """What there is to ask of a batch; `hidden` are pictures, and whether anything is hidden."""
-    steps = (table[labels] < table.max()).nonzero()[:, 0]
+    """What there is to ask of a batch; `hidden` are images, and whether anything is hidden."""
+    steps = ((table[labels.clamp(min=0)] < table.max()) & (labels != IGNORED)).nonzero()[:, 0]
     if hidden is None:
         return Concern(table, steps, steps[:0], None)
-    picture = of.repeat_interleave(captions.lengths)  # of each word
-    return Concern(table, steps, steps[hidden[1][picture[steps]]], hidden[0])
+    image = of.repeat_interleave(captions.lengths)  # of each word
+    return Concern(table, steps, steps[hidden[1][image[steps]]], hidden[0])
 
 
 def group_probabilities(
@@ -156,7 +156,7 @@ def confidence(
 
 def terms(
     model: nn.Module,
-    told: Told,
+    states: CaptionHidden,
     captions: Rows,
     of: Int[Tensor, " R"],
     labels: Int[Tensor, " words"],
@@ -167,22 +167,22 @@ def terms(
 
         words · (β mean confusion(I′) + μ mean confident(I) + mean CE(I′, other words)) + …
 
-    I′ is the picture with the figure hidden. Means count as much as the mean loss of a word.
+    I′ is the image with the figure hidden. Means count as much as the mean loss of a word.
     """
     layer: OutputLayer = model.output  # type: ignore[assignment]
     groups = len(settings.groups)
-    scores, group = layer(told.known[asked.steps]), asked.table[labels[asked.steps]]
+    scores, group = layer(states.hidden[asked.steps]), asked.table[labels[asked.steps]]
     p = group_probabilities(scores, asked.table, groups)
     total = settings.confident * _mean(confidence(p, group, settings.epsilon))
     if asked.hidden is not None:
         with norms_left_alone(model):
-            blind: Told = model(asked.hidden, captions, of)
-        unsure = group_probabilities(layer(blind.known[asked.unseen]), asked.table, groups)
+            blind: CaptionHidden = model(asked.hidden, captions, of)
+        unsure = group_probabilities(layer(blind.hidden[asked.unseen]), asked.table, groups)
         total = total + settings.confusion * _mean(confusion(unsure))
-        others = labels.index_fill(0, asked.steps, PAD)
+        others = labels.index_fill(0, asked.steps, IGNORED)
         if settings.masked:
-            loss = summed_cross_entropy(blind.known, layer, others, ignored=PAD)
-            total = total + settings.masked * loss / (others != PAD).sum().clamp(min=1)
+            loss = summed_cross_entropy(blind.hidden, layer, others)
+            total = total + settings.masked * loss / (others != IGNORED).sum().clamp(min=1)
     total = len(labels) * total
     if settings.upweight != 1:
         more = F.cross_entropy(scores, labels[asked.steps], reduction="sum")
@@ -192,7 +192,7 @@ def terms(
 
 @contextmanager
 def norms_left_alone(model: nn.Module) -> Generator[None]:
-    """Let hidden pictures pass without a trace in the statistics that batch norms keep."""
+    """Let hidden images pass without a trace in the statistics that batch norms keep."""
     norms = [part for part in model.modules() if isinstance(part, nn.BatchNorm2d)]
     before = [norm.momentum for norm in norms]
     for norm in norms:

@@ -1,4 +1,4 @@
-"""What a captioner's loss may have beside cross-entropy: cover the picture; learn where to glance.
+"""What a captioner's loss may have beside cross-entropy: cover the image; learn where to glance.
 
 Xu et al. 2015, arXiv:1502.03044, §4.1 and §4.2.1, with the constants of the authors' code.
 """
@@ -12,10 +12,10 @@ from torch import Tensor
 
 from saccade.blocks.output import OutputLayer
 from saccade.data.rows import Rows
-from saccade.data.vocabulary import PAD
-from saccade.models.caption.captioner import Told
+from saccade.models.caption.captioner import CaptionHidden
 from saccade.models.caption.show_attend_tell import Baseline
 from saccade.tasks.captioning.data import HardSettings
+from saccade.tasks.cross_entropy import IGNORED
 
 
 def uncovered(
@@ -38,7 +38,7 @@ def uncovered(
 
 
 def reinforced(
-    told: Told,
+    states: CaptionHidden,
     layer: OutputLayer,
     labels: Int[Tensor, " words"],
     captions: Rows,
@@ -52,18 +52,20 @@ def reinforced(
     The second is only there in a batch of single glances. Captions whose labels are all padding
     count nothing.
     """
-    assert told.glances is not None
-    assert told.looked is not None
-    cost = F.cross_entropy(layer(told.known), labels, reduction="none", ignore_index=PAD)
-    counts = captions_sums((labels != PAD).to(cost), captions)
+    assert states.glances is not None
+    assert states.looked is not None
+    cost = F.cross_entropy(layer(states.hidden), labels, reduction="none", ignore_index=IGNORED)
+    counts = captions_sums((labels != IGNORED).to(cost), captions)
     each = captions_sums(cost.detach(), captions) / counts.clamp(min=1)
     counted = counts > 0
-    log_chance = told.glances.log_chance.where(counted[:, None], 0.0)
+    log_chance = states.glances.log_chance.where(counted[:, None], 0.0)
     estimate = score_function(each - baseline.cost, log_chance)
-    order = negative_entropy(told.looked.where(counted[:, None, None], 0.0))
+    order = negative_entropy(states.looked.where(counted[:, None, None], 0.0))
     words = counts.sum()
     baseline.follow(cost.detach().sum() / words, settings.memory)
-    return cost.sum() + settings.reinforce * told.glances.hard * estimate + settings.entropy * order
+    return (
+        cost.sum() + settings.reinforce * states.glances.hard * estimate + settings.entropy * order
+    )
 
 
 def captions_sums(x: Float[Tensor, " words"], captions: Rows) -> Float[Tensor, " R"]:

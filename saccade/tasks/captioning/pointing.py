@@ -13,11 +13,11 @@ from saccade.data.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.outcomes import read_groups
 from saccade.metrics.pointing import mass_inside, points_at, widened
-from saccade.tasks.captioning.captioner import Described, Describer
+from saccade.tasks.captioning.captioner import ImageCaptioner, WrittenCaption
 from saccade.tasks.captioning.data import Captioned, CaptioningSettings
 from saccade.tasks.captioning.regions import Meaning, in_row, in_scene
 
-AT_ONCE = 512  # pictures held at a time
+AT_ONCE = 512  # images held at a time
 
 
 @dataclass(frozen=True)
@@ -35,50 +35,52 @@ class Pointed:
     area: float
 
 
-def can_point(describer: Describer, told: Captioned) -> bool:
+def can_point(captioner: ImageCaptioner, data: Captioned) -> bool:
     """Whether the model looks, and anything says where things are."""
-    return describer.looks and knows(told)
+    return captioner.looks and knows(data)
 
 
-def point(describer: Describer, told: Captioned, own: Iterable[Pointed]) -> dict[str, Any]:
+def point(captioner: ImageCaptioner, data: Captioned, own: Iterable[Pointed]) -> dict[str, Any]:
     """The game at every word whose meaning is known: its `own` captions', and given ones'."""
-    given = pointed_given(describer, told, [captions[0] for captions in told.captions])
+    given = pointed_given(captioner, data, [captions[0] for captions in data.captions])
     return {"pointing": summed(own), "pointing_given": summed(given)}
 
 
-def tell(
-    describer: Describer, told: Captioned, how: Decoding, *, look: bool
-) -> Iterator[tuple[int, Described]]:
-    """The model's own captions, with where it looked, a few pictures at a time."""
-    for rows in torch.arange(len(told)).split(AT_ONCE):
-        for row, one in describer.describe(told.pictures[rows], how, look=look):
+def write_captions(
+    captioner: ImageCaptioner, data: Captioned, how: Decoding, *, look: bool
+) -> Iterator[tuple[int, WrittenCaption]]:
+    """The model's own captions, with where it looked, a few images at a time."""
+    for rows in torch.arange(len(data)).split(AT_ONCE):
+        for row, one in captioner.caption(data.images[rows], how, look=look):
             yield int(rows[row]), one
 
 
 def pointed(
-    describer: Describer, told: Captioned, number: int, said: Described
+    captioner: ImageCaptioner, data: Captioned, number: int, said: WrittenCaption
 ) -> Iterator[Pointed]:
     """The game at every word of a caption that the model made."""
-    maps, meant = describer.words_looked_at(said), meaning(told, number, describer.settings)
+    maps, meant = captioner.words_looked_at(said), meaning(data, number, captioner.settings)
     assert said.cells is not None  # else nobody watched, and that was said
     yield from at_words(words(said.text), maps, said.cells.lattice, meant)
 
 
-def pointed_given(describer: Describer, told: Captioned, captions: list[str]) -> Iterator[Pointed]:
-    """The game at every word of given captions, one to a picture, while the model reads them."""
-    for rows in torch.arange(len(told)).split(AT_ONCE):
+def pointed_given(
+    captioner: ImageCaptioner, data: Captioned, captions: list[str]
+) -> Iterator[Pointed]:
+    """The game at every word of given captions, one to an image, while the model reads them."""
+    for rows in torch.arange(len(data)).split(AT_ONCE):
         some = [captions[row] for row in rows.tolist()]
-        for row, maps, lattice in describer.reread(told.pictures[rows], some):
-            meant = meaning(told, int(rows[row]), describer.settings)
+        for row, maps, lattice in captioner.read_captions(data.images[rows], some):
+            meant = meaning(data, int(rows[row]), captioner.settings)
             yield from at_words(words(some[row]), maps, lattice, meant)
 
 
-def meaning(told: Captioned, number: int, settings: CaptioningSettings) -> Meaning:
-    """What words mean in a picture."""
-    if told.scenes:
-        return in_scene(told.scenes[number], settings.image)
+def meaning(data: Captioned, number: int, settings: CaptioningSettings) -> Meaning:
+    """What words mean in an image."""
+    if data.scenes:
+        return in_scene(data.scenes[number], settings.image)
     groups = read_groups(settings.equalizer.groups)
-    return in_row(told.rows[number], groups, settings.image, settings.fit)
+    return in_row(data.rows[number], groups, settings.image, settings.fit)
 
 
 def at_words(
@@ -123,7 +125,7 @@ def _shares(game: list[Pointed]) -> dict[str, Any]:
     }
 
 
-def knows(told: Captioned) -> bool:
+def knows(data: Captioned) -> bool:
     """Whether anything says where things are."""
     marks = {"boxes", "mask_file_name"}
-    return bool(told.scenes) or any(marks & set(row.extras) for row in told.rows)
+    return bool(data.scenes) or any(marks & set(row.extras) for row in data.rows)

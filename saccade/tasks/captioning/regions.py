@@ -1,4 +1,4 @@
-"""Which part of a picture a word of its caption means, where that is known.
+"""Which part of an image a word of its caption means, where that is known.
 
 Of shapes everything is known. A user's rows may say it (docs/reasons.md): `boxes` for words,
 `mask_file_name` for whoever the group's words mean, `group` for which group that is.
@@ -16,13 +16,13 @@ from torch import Tensor
 
 from saccade.data import shapes
 from saccade.data.images.decode import upright_size
-from saccade.data.images.fit import Fit
 from saccade.data.images.members import Member
 from saccade.data.images.regions import fitted_boxes, fitted_mask
+from saccade.data.images.square import Fit
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Mention, Scene
 from saccade.errors import DataError
-from saccade.metrics.outcomes import Group
+from saccade.metrics.outcomes import WordGroup
 from saccade.metrics.pointing import inside_boxes
 
 BOXES, MASK, GROUP = "boxes", "mask_file_name", "group"
@@ -60,7 +60,7 @@ def in_scene(scene: Scene, size: int) -> Meaning:
     return meant
 
 
-def in_row(row: ImageRow, groups: Sequence[Group], size: int, fit: Fit) -> Meaning:
+def in_row(row: ImageRow, groups: Sequence[WordGroup], size: int, fit: Fit) -> Meaning:
     """What a user's row says that words mean."""
     boxes = marked_boxes(row)
     people = {word for group in groups for word in group.words}
@@ -79,7 +79,7 @@ def in_row(row: ImageRow, groups: Sequence[Group], size: int, fit: Fit) -> Meani
 
 
 def figure_in_row(
-    row: ImageRow, groups: Sequence[Group], size: int, fit: Fit
+    row: ImageRow, groups: Sequence[WordGroup], size: int, fit: Fit
 ) -> Bool[Tensor, "H W"] | None:
     """Where the one is whom a group's word means: by its mask, or by boxes for any of the words."""
     mask = row.extras.get(MASK)
@@ -115,14 +115,14 @@ def marked_boxes(row: ImageRow) -> dict[str, Float[Tensor, "boxes 4"]]:
 
 
 def on_square(row: ImageRow, boxes: Float[Tensor, "boxes 4"], fit: Fit) -> Float[Tensor, "boxes 4"]:
-    """Marked boxes where they lie on the square picture, as shares of its sides."""
+    """Marked boxes where they lie on the square image, as shares of its sides."""
     height, width = upright_size(row.image)
     if (boxes > 1).any():
         boxes = boxes / torch.tensor([width, height, width, height], dtype=boxes.dtype)
     return fitted_boxes(boxes, height, width, fit)
 
 
-def group_of(row: ImageRow, groups: Sequence[Group]) -> str | None:
+def group_of(row: ImageRow, groups: Sequence[WordGroup]) -> str | None:
     """The group that a row is of, by any of its words; None where it says none of these."""
     said = str(row.extras.get(GROUP, "")).lower()
     return next((group.name for group in groups if said in group.words), None)
@@ -130,7 +130,7 @@ def group_of(row: ImageRow, groups: Sequence[Group]) -> str | None:
 
 @runtime_checkable
 class Hidden(Protocol):
-    """Pictures by number with the figure painted out, and whether there was one to paint out."""
+    """Images by number with the figure painted out, and whether there was one to paint out."""
 
     def fingerprint(self) -> str:
         """Changes when what is hidden does."""
@@ -145,29 +145,29 @@ class Hidden(Protocol):
 class HiddenScenes:
     """Scenes of shapes without their figures."""
 
-    pictures: UInt8[Tensor, "n 3 H W"]
+    images: UInt8[Tensor, "n 3 H W"]
 
     @classmethod
     def of(cls, scenes: Sequence[Scene], size: int) -> "HiddenScenes":
-        pictures = [torch.from_numpy(shapes.hidden(scene, size)) for scene in scenes]
-        return cls(torch.stack(pictures).permute(0, 3, 1, 2).contiguous())
+        images = [torch.from_numpy(shapes.hidden(scene, size)) for scene in scenes]
+        return cls(torch.stack(images).permute(0, 3, 1, 2).contiguous())
 
     def fingerprint(self) -> str:
-        return hashlib.sha256(self.pictures.numpy().tobytes()).hexdigest()
+        return hashlib.sha256(self.images.numpy().tobytes()).hexdigest()
 
     def __getitem__(
         self, numbers: Int[Tensor, " B"]
     ) -> tuple[UInt8[Tensor, "B 3 H W"], Bool[Tensor, " B"]]:
-        return self.pictures[numbers], torch.ones(len(numbers), dtype=torch.bool)
+        return self.images[numbers], torch.ones(len(numbers), dtype=torch.bool)
 
 
 class HiddenRows:
-    """A user's pictures, marked parts painted over with the mean colour of the rest."""
+    """A user's images, marked parts painted over with the mean colour of the rest."""
 
     def __init__(
-        self, pictures: Any, rows: list[ImageRow], groups: Sequence[Group], size: int, fit: Fit
+        self, images: Any, rows: list[ImageRow], groups: Sequence[WordGroup], size: int, fit: Fit
     ) -> None:
-        self._pictures, self._rows, self._groups = pictures, rows, groups
+        self._pictures, self._rows, self._groups = images, rows, groups
         self._size = size
         self._fit: Fit = fit
         self._known: dict[int, np.ndarray] = {}  # an eighth of a byte to a pixel
@@ -192,13 +192,13 @@ class HiddenRows:
     def __getitem__(
         self, numbers: Int[Tensor, " B"]
     ) -> tuple[UInt8[Tensor, "B 3 H W"], Bool[Tensor, " B"]]:
-        pictures = self._pictures[numbers].clone()
+        images = self._pictures[numbers].clone()
         gone = torch.stack([self._figure(number) for number in numbers.tolist()])
-        for picture, part in zip(pictures, gone):
+        for image, part in zip(images, gone):
             if part.any():
-                rest = picture.flatten(1) if part.all() else picture[:, ~part]
-                picture[:, part] = rest.float().mean(dim=1, keepdim=True).round().to(picture)
-        return pictures, gone.flatten(1).any(dim=1)
+                rest = image.flatten(1) if part.all() else image[:, ~part]
+                image[:, part] = rest.float().mean(dim=1, keepdim=True).round().to(image)
+        return images, gone.flatten(1).any(dim=1)
 
     def _figure(self, number: int) -> Bool[Tensor, "H W"]:
         size = self._size

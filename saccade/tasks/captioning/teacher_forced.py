@@ -1,4 +1,4 @@
-"""Make a captioner say given words, and see where it looks: at the picture, and within it."""
+"""Make a captioner say given words, and see where it looks: at the image, and within it."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -10,35 +10,32 @@ from torch import Tensor, nn
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.looking import Trace, looking
 from saccade.attention.look.watching import sites
-from saccade.data.vocabulary import END, START
-from saccade.tasks.captioning.captioner import Describer
-from saccade.tasks.language.teacher_forced import Reread, chosen
+from saccade.tasks.captioning.captioner import ImageCaptioner
+from saccade.tasks.teacher_forced import TeacherForced, word_choices
 
 
 @torch.inference_mode()
-def reread_caption(
-    describer: Describer,
-    picture: UInt8[Tensor, "3 H W"],
+def teacher_forced_caption(
+    captioner: ImageCaptioner,
+    image: UInt8[Tensor, "3 H W"],
     tokens: list[int],
     *,
     finished: bool,
     keep: Keep,
-) -> Reread:
+) -> TeacherForced:
     """Every site's look, of the eye and of the words; none where a model has no attention.
 
-    A finished caption also says its end. The words are said one by one, as when they were found.
+    A finished caption also says its end.
     """
-    model: Any = describer.model
-    said = [*tokens, END] if finished else tokens
+    model: Any = captioner.model
+    vocabulary = captioner.vocabulary
+    said = [*tokens, vocabulary.end] if finished else tokens
+    written = torch.tensor([[vocabulary.start, *said[:-1]]], device=captioner.device)
     with _watched(model, keep) as trace:
-        state = model.start(picture[None].to(describer.device))
-        scores: list[Tensor] = []
-        for token in [START, *said[:-1]]:
-            now, state = model.step(torch.tensor([token], device=describer.device), state)
-            scores.append(now)
+        hidden = model.teacher_forced(image[None].to(captioner.device), written)
         seen = {} if trace is None else {name: trace[name].cpu() for name in trace}
     axes = {} if trace is None else trace.axes
-    return Reread(seen, axes, *chosen(torch.cat(scores), said))
+    return TeacherForced(seen, axes, *word_choices(model.output(hidden[0]), said))
 
 
 def _watched(model: nn.Module, keep: Keep) -> AbstractContextManager[Trace | None]:

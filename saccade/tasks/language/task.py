@@ -6,29 +6,39 @@ Text comes as lines, each a sentence of its own, or as a stream, cut into window
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.config import check_fraction, check_positive
+from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
 from saccade.data.batches import Batches
 from saccade.data.ragged import Ragged
 from saccade.data.readers import TextsRead, read_texts, splits
 from saccade.data.rows import Rows, with_token
-from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
+from saccade.data.vocabulary import Level, SpecialTokens
 from saccade.errors import DataError
-from saccade.tasks.base import Plan, shard_rows
-from saccade.tasks.cross_entropy import summed_cross_entropy
+from saccade.models.protocol import LanguageNetwork, Packable
+from saccade.tasks.base import (
+    Deciding,
+    MakeBatching,
+    Preparation,
+    TextSettings,
+    shard_rows,
+    with_vocabulary,
+)
+from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.figures import PER_TOKEN, loss_figures
+from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageSettings:
+class LanguageSettings(TextSettings):
     """What to learn to write. Without `data`: the lecture's three-sentence world.
 
     Args:
@@ -44,7 +54,6 @@ class LanguageSettings:
         sentences: how many sentences of the built-in world to train on.
     """
 
-    data: str = ""
     field: str = "text"
     unit: Literal["stream", "lines"] = "stream"
     window: int = 256
@@ -64,9 +73,12 @@ class LanguageSettings:
         """What is about to happen, for it may take a while."""
         return f"reading {self.data}" if self.data else "making sentences of the built-in world"
 
+    def prepare(self, how: Preparation) -> "LanguageModelling":
+        return LanguageModelling(self, how)
+
 
 class LanguageBatch(NamedTuple):
-    """Texts end to end; `labels` says what follows each word, PAD where nobody asks."""
+    """Texts end to end; `labels` says what follows each word, IGNORED where nobody asks."""
 
     words: Rows
     labels: Int[Tensor, " words"]
@@ -143,8 +155,8 @@ class Windows:
     def epoch(self, number: int) -> Int[Tensor, "batches rows"]:
         """Where every window of every batch starts."""
         rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
-        room = len(self.stream) - 1 - self.count * self.window
-        offset = int(torch.randint(room + 1, (), generator=rng))
+        spare = len(self.stream) - 1 - self.count * self.window
+        offset = int(torch.randint(spare + 1, (), generator=rng))
         order = torch.randperm(self.count, generator=rng)[: len(self) * self.rows]
         return (offset + order * self.window).view(len(self), self.rows)
 
@@ -158,12 +170,20 @@ class Windows:
         return _batch(rows, words[:, 1:].flatten(), counts=counts)
 
 
-class Lines:
-    """Sentences of their own, from START to END, in batches of similar length."""
+class Sentences:
+    """Lines, each a sentence of its own from start to end, in batches of similar length."""
 
-    def __init__(self, lines: Ragged, *, budget: int, seed: int, plan: Plan = Batches.plan) -> None:
-        self.lines = lines
-        self._batches = plan(lines.lengths[:, None] + 1, budget=budget, seed=seed)
+    def __init__(
+        self,
+        lines: Ragged,
+        special: SpecialTokens,
+        *,
+        budget: int,
+        seed: int,
+        make_batching: MakeBatching = Batches.of_lengths,
+    ) -> None:
+        self.lines, self.special = lines, special
+        self._batches = make_batching(lines.lengths[:, None] + 1, budget=budget, seed=seed)
         self.padding, self.epoch = self._batches.padding, self._batches.epoch
 
     def __len__(self) -> int:
@@ -172,40 +192,32 @@ class Lines:
     def batch(
         self, rows: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
     ) -> LanguageBatch:
-        """Only a whole batch is filled up to its room: shares of it differ in size."""
+        """Only a whole batch is filled up to its shape: shares of it differ in size."""
         text, lengths = self.lines.take(rows)
-        labels = with_token(text, lengths, END, first=False)
-        words = with_token(text, lengths, START, first=True)
-        rooms = self._batches.rooms
-        room = rooms[0] if rooms is not None and whole else None
-        return _batch(Rows.of(words, lengths + 1, room=room), labels, counts=counts)
+        labels = with_token(text, lengths, self.special.end, first=False)
+        words = with_token(text, lengths, self.special.start, first=True)
+        shapes = self._batches.shapes
+        shape = shapes[0] if shapes is not None and whole else None
+        return _batch(Rows.of(words, lengths + 1, shape=shape), labels, counts=counts)
 
 
 def _batch(words: Rows, labels: Int[Tensor, " words"], *, counts: bool) -> LanguageBatch:
     tokens = len(labels) if counts else 0
-    nobody_asks = labels.new_full((len(words.tokens) - tokens,), PAD)
+    nobody_asks = labels.new_full((len(words.tokens) - tokens,), IGNORED)
     return LanguageBatch(words, torch.cat([labels[:tokens], nobody_asks]), tokens)
 
 
-class Language:
+class LanguageModelling:
     """Implements `Task[LanguageBatch]`."""
 
-    def __init__(
-        self,
-        settings: LanguageSettings,
-        *,
-        batch_tokens: int,
-        seed: int,
-        plan: Plan = Batches.plan,
-        vocabulary: Vocabulary | None = None,
-    ) -> None:
+    deciding: Deciding = PER_TOKEN
+
+    def __init__(self, settings: LanguageSettings, how: Preparation) -> None:
         self.settings = settings
         (train, about_train), (valid, about_valid) = (
             read_language(settings, split) for split in ("train", "valid")
         )
-        self.vocabulary = vocabulary or Vocabulary.train(
-            train, level=settings.level, size=settings.vocabulary, lowercase=settings.lowercase
-        )
+        self.vocabulary = trained_tokenizer(settings, train, how)
         self.report = [f"train: {about_train}", f"valid: {about_valid}"]
         encoded = self.vocabulary.encode_all(train)
         if settings.unit == "lines":
@@ -213,12 +225,16 @@ class Language:
         self._texts = Ragged.of(encoded)
         self._valid = Ragged.of(self.vocabulary.encode_all(valid))
         if settings.unit == "stream":
-            rows = max(1, batch_tokens // settings.window)
-            self._data: Windows | Lines = Windows(
-                stream_of(self._texts), window=settings.window, rows=rows, seed=seed
+            stream = stream_of(self._texts, self.vocabulary.end)
+            rows = max(1, how.budget // settings.window)
+            self._data: Windows | Sentences = Windows(
+                stream, window=settings.window, rows=rows, seed=how.seed
             )
         else:
-            self._data = Lines(self._texts, budget=batch_tokens, seed=seed, plan=plan)
+            batching: dict[str, Any] = {"budget": how.budget, "seed": how.seed}
+            self._data = Sentences(
+                self._texts, self.vocabulary.special, **batching, make_batching=how.make_batching
+            )
         self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
 
     def _short_enough(self, lines: list[list[int]]) -> list[list[int]]:
@@ -236,7 +252,17 @@ class Language:
 
     @property
     def padding(self) -> float:
-        return self._data.padding if isinstance(self._data, Lines) else 0.0
+        return self._data.padding if isinstance(self._data, Sentences) else 0.0
+
+    @property
+    def sizes(self) -> str:
+        return f"{len(self.vocabulary):,} tokens in the vocabulary"
+
+    def assets(self) -> dict[str, bytes]:
+        return tokenizer_asset(self.vocabulary)
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        return with_vocabulary(model, len(self.vocabulary))
 
     def fingerprint(self) -> str:
         return f"{self._texts.fingerprint()} {self._valid.fingerprint()}"
@@ -248,34 +274,44 @@ class Language:
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
         return self._data.batch(rows, counts=counts, whole=shards == 1)
 
-    def loss(self, model: nn.Module, batch: LanguageBatch) -> Float[Tensor, ""]:
+    def losses(self, model: LanguageNetwork, batch: LanguageBatch) -> dict[str, Float[Tensor, ""]]:
         """Cross-entropy of each word given those before it.
 
         −Σₜ log p(xₜ | x₁ … xₜ₋₁)
         """
-        return _loss(model, batch, self.settings.label_smoothing)
+        return {"cross_entropy": _loss(model, batch, self.settings.label_smoothing)}
 
-    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
-        return self.measure(model, self._valid, device)
-
-    def measure(self, model: nn.Module, texts: Ragged, device: torch.device) -> dict[str, float]:
-        """Loss per token and perplexity of some texts."""
-        loss = (lines_loss if self.settings.unit == "lines" else stream_loss)(model, texts, device)
-        return {"loss": loss, "perplexity": float(torch.tensor(loss).exp())}
+    def validate(self, model: LanguageNetwork, device: torch.device) -> dict[str, float]:
+        special = self.vocabulary.special
+        return loss_figures(texts_loss(model, self._valid, special, self.settings.unit, device))
 
 
-def stream_of(texts: Ragged) -> Int[Tensor, " N"]:
-    """Documents one after another; END stands between two and thus also begins the next."""
+def stream_of(texts: Ragged, end_token: int) -> Int[Tensor, " N"]:
+    """Documents one after another; an end stands between two and thus also begins the next."""
     if len(texts) == 1:
         return texts.flat
-    end = torch.tensor([END], dtype=texts.flat.dtype)
+    end = torch.tensor([end_token], dtype=texts.flat.dtype)
     return torch.cat([torch.cat([texts[row].to(end.dtype), end]) for row in range(len(texts))])
 
 
+def texts_loss(
+    model: LanguageNetwork,
+    texts: Ragged,
+    special: SpecialTokens,
+    unit: Literal["stream", "lines"],
+    device: torch.device,
+) -> float:
+    """Mean loss per token."""
+    if unit == "lines":
+        return _lines_loss(model, texts, special, device)
+    return _stream_loss(model, stream_of(texts, special.end), device)
+
+
 @torch.no_grad()
-def lines_loss(model: nn.Module, texts: Ragged, device: torch.device) -> float:
-    """Mean loss per token of sentences that stand by themselves."""
-    lines = Lines(texts, budget=max(8192, int(texts.lengths.max()) + 1), seed=0)
+def _lines_loss(
+    model: LanguageNetwork, texts: Ragged, special: SpecialTokens, device: torch.device
+) -> float:
+    lines = Sentences(texts, special, budget=max(8192, int(texts.lengths.max()) + 1), seed=0)
     total, tokens = 0.0, 0
     for rows in lines.epoch(0):
         batch = lines.batch(rows, counts=True).to(device)
@@ -285,40 +321,34 @@ def lines_loss(model: nn.Module, texts: Ragged, device: torch.device) -> float:
 
 
 @torch.no_grad()
-def stream_loss(model: nn.Module, texts: Ragged, device: torch.device) -> float:
-    """Mean loss per token of running text.
+def _stream_loss(model: LanguageNetwork, text: Int[Tensor, " N"], device: torch.device) -> float:
+    """Of running text.
 
     A model without end to its reach carries its state from the first word to the last; one that
     sees `reach` words is given window after window of that many.
     """
-    stream = stream_of(texts).long().to(device)
-    reach: int | None = model.reach  # type: ignore[assignment]
+    stream, reach = text.long().to(device), model.reach
     window = min(reach or 1024, len(stream) - 1)
     total, state = 0.0, None
     for start in range(0, len(stream) - 1, window):
         words = stream[None, start : start + window + 1]
         if reach is None:
-            features, state = model.read(words[:, :-1], state)  # type: ignore[operator]
+            hidden, state = model.read(words[:, :-1], state)
         else:
-            features = model(words[:, :-1])
-        logits = model.output(features[0]).float()  # type: ignore[operator]
+            hidden = model(words[:, :-1])
+        logits = model.output(hidden[0]).float()
         total += F.cross_entropy(logits, words[0, 1:], reduction="sum").item()
     return total / (len(stream) - 1)
 
 
-def _loss(model: nn.Module, batch: LanguageBatch, smoothing: float) -> Tensor:
-    known, layer = _features(model, batch.words), model.output
-    return summed_cross_entropy(
-        known,
-        layer,  # type: ignore[arg-type]
-        batch.labels[: len(known)],
-        smoothing=smoothing,
-        ignored=PAD,
-    )
+def _loss(model: LanguageNetwork, batch: LanguageBatch, smoothing: float) -> Tensor:
+    hidden = _hidden(model, batch.words)
+    labels = batch.labels[: len(hidden)]
+    return summed_cross_entropy(hidden, model.output, labels, smoothing=smoothing)
 
 
-def _features(model: nn.Module, words: Rows) -> Float[Tensor, "words D"]:
-    """What is known after each word."""
-    if getattr(model, "packs", False) and not words.rectangular:
-        return model.packed(words)  # type: ignore[operator]
+def _hidden(model: LanguageNetwork, words: Rows) -> Float[Tensor, "words D"]:
+    """The hidden state at each word."""
+    if isinstance(model, Packable) and model.packs and not words.rectangular:
+        return model.packed(words)
     return words.out_of_rectangle(model(words.padded()))

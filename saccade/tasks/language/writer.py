@@ -7,11 +7,12 @@ import torch
 from torch import nn
 
 from saccade.data.batches import pad
-from saccade.data.vocabulary import END, START, Vocabulary
+from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
 from saccade.errors import DataError
-from saccade.tasks.decoder_cache import Ready
+from saccade.models.protocol import LanguageNetwork
+from saccade.tasks.decoder_cache import DecoderCache
 from saccade.tasks.language.task import LanguageSettings
 
 
@@ -35,7 +36,7 @@ class Writer:
     ) -> None:
         self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
         self.device = next(model.parameters()).device
-        self.ready = Ready(self.model)
+        self.decoders = DecoderCache(self.model)
 
     def write(
         self,
@@ -51,35 +52,39 @@ class Writer:
         `on_step` hears of every step and may give texts up: they end there; a beam's are gone.
         """
         tokens = self.begin(prompt)
-        model: Any = self.ready.decoder(how.precision)
-        room = self.room(tokens, most_tokens)
+        model: Any = self.decoders.decoder(how.precision)
+        most = self.most(tokens, most_tokens)
         with torch.inference_mode():
             state = model.start(count)
             if len(tokens) > 1:
                 prompts = torch.tensor([tokens[:-1]], device=self.device).expand(count, -1)
                 _, state = model.read(prompts, state)
         first = torch.full((count,), tokens[-1], device=self.device)
-        limits = torch.full((count,), room)
-        watch: dict[str, Any] = {
-            "on_step": on_step,
-            "captured": self.ready.captured(how.precision),
-        }
-        found = decode(model, state, first, limits=limits, how=how, **watch)
+        ends: dict[str, Any] = {"limits": torch.full((count,), most), "end": self.vocabulary.end}
+        captured = self.decoders.captured(how.precision)
+        found = decode(model, state, first, **ends, how=how, on_step=on_step, captured=captured)
         return [self.generated(prompt, tokens, found_one[0]) for found_one in found if found_one]
 
-    def room(self, tokens: list[int], most_tokens: int) -> int:
+    @property
+    def reach(self) -> int | None:
+        """How many tokens back the model sees."""
+        assert isinstance(self.model, LanguageNetwork)
+        return self.model.reach
+
+    def most(self, tokens: list[int], most_tokens: int) -> int:
         """How many words may follow a prompt before the model cannot see all of it."""
-        reach: int | None = self.model.reach  # type: ignore[assignment]
-        room = most_tokens if reach is None else min(most_tokens, reach - len(tokens) + 1)
-        if room < 1:
+        reach = self.reach
+        most = most_tokens if reach is None else min(most_tokens, reach - len(tokens) + 1)
+        if most < 1:
             raise DataError(
                 f"the prompt has {len(tokens)} tokens, but the model sees {reach}; shorten it"
             )
-        return room
+        return most
 
     def begin(self, prompt: str) -> list[int]:
-        """The tokens to go on from; lines begin with START, a stream as after an END."""
-        opening = START if self.settings.unit == "lines" else END
+        """The tokens to go on from; lines begin with a start, a stream as after an end."""
+        vocabulary = self.vocabulary
+        opening = vocabulary.start if self.settings.unit == "lines" else vocabulary.end
         tokens = self.vocabulary.encode(prompt) if prompt else []
         if self.settings.unit == "stream" and tokens:
             return tokens
@@ -87,7 +92,7 @@ class Writer:
 
     def generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
         """What was found after a prompt, in words."""
-        opening = 1 if self.settings.unit == "lines" or tokens[0] == END else 0
+        opening = 1 if self.settings.unit == "lines" or tokens[0] == self.vocabulary.end else 0
         text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
         return Generated(
             prompt,
@@ -106,14 +111,15 @@ class Writer:
         """
         how = Decoding(sample=True, beam=1, seed=seed)
         model: Any = self.model
+        end = self.vocabulary.end
         first = torch.full((count,), self.begin("")[0], device=self.device)
         limits = torch.full((count,), 50)
-        found = decode(model, model.start(count), first, limits=limits, how=how)
-        words = pad([torch.tensor([*one[0].tokens, END]) for one in found], value=END)  # (n, T)
+        found = decode(model, model.start(count), first, limits=limits, end=end, how=how)
+        words = pad([torch.tensor([*one[0].tokens, end]) for one in found], value=end)  # (n, T)
         rng = torch.Generator().manual_seed(seed)
         mixed = torch.stack([w[torch.randperm(count, generator=rng)] for w in words.T], dim=1)
-        return [self.vocabulary.decode(_until_end(row)) for row in mixed.tolist()]
+        return [self.vocabulary.decode(_until(end, row)) for row in mixed.tolist()]
 
 
-def _until_end(row: list[int]) -> list[int]:
-    return row[: row.index(END)] if END in row else row
+def _until(end: int, row: list[int]) -> list[int]:
+    return row[: row.index(end)] if end in row else row

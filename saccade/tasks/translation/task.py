@@ -2,32 +2,40 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.blocks.output import OutputLayer
-from saccade.config import check_fraction, check_positive
+from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import lingua
 from saccade.data.batches import Batches
 from saccade.data.lingua import AlignedPair, LinguaSettings
 from saccade.data.ragged import Ragged
 from saccade.data.readers import PairsRead, read_pairs, splits
-from saccade.data.rows import Room, Rows, with_token
-from saccade.data.vocabulary import END, PAD, START, Level, Vocabulary
+from saccade.data.rows import BatchShape, Rows, with_token
+from saccade.data.vocabulary import Level, SpecialTokens, Vocabulary
 from saccade.errors import DataError
-from saccade.tasks.base import Plan, shard_rows
-from saccade.tasks.cross_entropy import summed_cross_entropy
+from saccade.models.protocol import Packable, TranslationNetwork
+from saccade.tasks.base import (
+    Deciding,
+    Preparation,
+    Task,
+    TextSettings,
+    shard_rows,
+    with_vocabulary,
+)
+from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.figures import PER_TOKEN, loss_figures
+from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 HELD_OUT = 0.02  # of a corpus without a validation split
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationSettings:
+class TranslationSettings(TextSettings):
     """What to translate, and how text becomes tokens. Without `data`: the built-in lingua.
 
     Args:
@@ -43,7 +51,6 @@ class TranslationSettings:
         pairs: how many sentences of lingua to train on.
     """
 
-    data: str = ""
     source: str = ""
     target: str = ""
     level: Level = "bpe"
@@ -66,12 +73,15 @@ class TranslationSettings:
             return f"reading {self.data}"
         return f"making {self.pairs:,} sentence pairs of lingua, some {self.pairs // 4000 + 2} s"
 
+    def prepare(self, how: Preparation) -> Task[Any]:
+        return Translation(self, how)
+
 
 Sides = tuple[Ragged, Ragged]
 
 
 class TranslationBatch(NamedTuple):
-    """Sentences end to end; `labels` says what follows each target word, PAD where nobody asks."""
+    """Sentences end to end; `labels` says what follows each target word, IGNORED for none."""
 
     source: Rows
     target: Rows
@@ -139,38 +149,38 @@ def _held_out(read: PairsRead, split: str) -> Corpus:
 class Translation:
     """Implements `Task[TranslationBatch]`."""
 
-    def __init__(
-        self,
-        settings: TranslationSettings,
-        *,
-        batch_tokens: int,
-        seed: int,
-        plan: Plan = Batches.plan,
-        vocabulary: Vocabulary | None = None,
-    ) -> None:
+    deciding: Deciding = PER_TOKEN
+
+    def __init__(self, settings: TranslationSettings, how: Preparation) -> None:
         self.settings = settings
         train, valid = read_corpus(settings, "train"), read_corpus(settings, "valid")
-        self.vocabulary = vocabulary or Vocabulary.train(
-            (text for pair in train.pairs for text in pair),
-            level=settings.level,
-            size=settings.vocabulary,
-            lowercase=settings.lowercase,
-        )
+        texts = (text for pair in train.pairs for text in pair)
+        self.vocabulary = trained_tokenizer(settings, texts, how)
         self._train, too_long = self._encode(train.pairs, longest=settings.longest)
         self._valid, _ = self._encode(valid.pairs, longest=10 * settings.longest)
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
         if too_long:
             self.report.append(f"left out: {too_long:,} pairs over {settings.longest} tokens")
-        self._batches = plan(_lengths(self._train), budget=batch_tokens, seed=seed)
+        self._batches = how.make_batching(_lengths(self._train), budget=how.budget, seed=how.seed)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
     @property
     def batches_per_epoch(self) -> int:
         return len(self._batches)
 
-    @cached_property
+    @property
     def padding(self) -> float:
         return self._batches.padding
+
+    @property
+    def sizes(self) -> str:
+        return f"{len(self.vocabulary):,} tokens in the vocabulary"
+
+    def assets(self) -> dict[str, bytes]:
+        return tokenizer_asset(self.vocabulary)
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        return with_vocabulary(model, len(self.vocabulary))
 
     def fingerprint(self) -> str:
         return " ".join(part.fingerprint() for part in (*self._train, *self._valid))
@@ -180,19 +190,20 @@ class Translation:
         if self._epoch[0] != epoch:
             self._epoch = (epoch, self._batches.epoch(epoch))
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
-        rooms = self._batches.rooms if shards == 1 else None  # shares differ in size
-        return collate(self._train, rows, rooms=rooms, counts=counts)
+        shapes = self._batches.shapes if shards == 1 else None  # shares differ in size
+        return collate(self._train, rows, self.vocabulary.special, shapes=shapes, counts=counts)
 
-    def loss(self, model: nn.Module, batch: TranslationBatch) -> Float[Tensor, ""]:
+    def losses(
+        self, model: TranslationNetwork, batch: TranslationBatch
+    ) -> dict[str, Float[Tensor, ""]]:
         """Cross-entropy of each target word given those before it and the source.
 
         −Σₜ log p(yₜ | y₁ … yₜ₋₁, x), a share ε of each yₜ spread over the vocabulary
         """
-        return _loss(model, batch, self.settings.label_smoothing)
+        return {"cross_entropy": _loss(model, batch, self.settings.label_smoothing)}
 
-    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
-        loss = _mean_loss(model, self._valid, device)
-        return {"loss": loss, "perplexity": float(torch.tensor(loss).exp())}
+    def validate(self, model: TranslationNetwork, device: torch.device) -> dict[str, float]:
+        return loss_figures(_mean_loss(model, self._valid, self.vocabulary.special, device))
 
     def _encode(self, pairs: list[tuple[str, str]], *, longest: int) -> tuple[Sides, int]:
         sides = [self.vocabulary.encode_all([pair[side] for pair in pairs]) for side in (0, 1)]
@@ -203,44 +214,50 @@ class Translation:
         return (Ragged.of(kept[0]), Ragged.of(kept[1])), len(fits) - sum(fits)
 
 
-def _loss(model: nn.Module, batch: TranslationBatch, smoothing: float) -> Float[Tensor, ""]:
-    known, labels = _features(model, batch), batch.labels
-    layer: OutputLayer = model.output  # type: ignore[assignment]
+def _loss(
+    model: TranslationNetwork, batch: TranslationBatch, smoothing: float
+) -> Float[Tensor, ""]:
+    hidden = _hidden(model, batch)
     return summed_cross_entropy(
-        known, layer, labels[: len(known)], smoothing=smoothing, ignored=PAD
+        hidden, model.output, batch.labels[: len(hidden)], smoothing=smoothing
     )
 
 
-def _features(model: nn.Module, batch: TranslationBatch) -> Float[Tensor, "words D"]:
-    """What is known after each target word."""
+def _hidden(model: TranslationNetwork, batch: TranslationBatch) -> Float[Tensor, "words D"]:
+    """The hidden state at each target word; `output` makes scores of the next word of it."""
     source, target = batch.source, batch.target
-    if getattr(model, "packs", False):
-        return model.packed(source, target)  # type: ignore[operator]
+    if isinstance(model, Packable) and model.packs:
+        return model.packed(source, target)
     rectangle = model(source.padded(), source.lengths, target.padded())  # (B, T, D)
     return target.out_of_rectangle(rectangle)
 
 
 @torch.no_grad()
-def _mean_loss(model: nn.Module, sides: Sides, device: torch.device) -> float:
+def _mean_loss(
+    model: TranslationNetwork, sides: Sides, special: SpecialTokens, device: torch.device
+) -> float:
     total, tokens = 0.0, 0
-    plan = Batches.plan(_lengths(sides), budget=max(8192, _longest(sides)), seed=0)
-    for rows in plan.epoch(0):
-        batch = collate(sides, rows).to(device)
+    budget = max(8192, _longest(sides))
+    for rows in Batches.of_lengths(_lengths(sides), budget=budget, seed=0).epoch(0):
+        batch = collate(sides, rows, special).to(device)
         total += _loss(model, batch, 0.0).item()
         tokens += batch.tokens
     return total / tokens
 
 
 def pairs_loss(
-    model: nn.Module, vocabulary: Vocabulary, pairs: list[tuple[str, str]], device: torch.device
+    model: TranslationNetwork,
+    vocabulary: Vocabulary,
+    pairs: list[tuple[str, str]],
+    device: torch.device,
 ) -> float:
     """Mean loss per target token of given translations."""
     sides = [Ragged.of(vocabulary.encode_all([pair[side] for pair in pairs])) for side in (0, 1)]
-    return _mean_loss(model, (sides[0], sides[1]), device)
+    return _mean_loss(model, (sides[0], sides[1]), vocabulary.special, device)
 
 
 def _lengths(sides: Sides) -> Int[Tensor, "rows 2"]:
-    return torch.stack([side.lengths + 1 for side in sides], dim=1)  # + END, + START
+    return torch.stack([side.lengths + 1 for side in sides], dim=1)  # + end, + start
 
 
 def _longest(sides: Sides) -> int:
@@ -249,27 +266,28 @@ def _longest(sides: Sides) -> int:
 
 def encode_source(vocabulary: Vocabulary, text: str) -> Int[Tensor, " S"]:
     """A sentence to be translated, with its end marked."""
-    return torch.tensor([*vocabulary.encode(text), END])
+    return torch.tensor([*vocabulary.encode(text), vocabulary.end])
 
 
 def collate(
     sides: Sides,
     rows: Int[Tensor, " B"],
+    special: SpecialTokens,
     *,
-    rooms: tuple[Room, ...] | None = None,
+    shapes: tuple[BatchShape, ...] | None = None,
     counts: bool = True,
 ) -> TranslationBatch:
-    """Put sentences end to end: the source ends with END, the target is shifted by START."""
+    """Put sentences end to end: the source ends with its end, the target is shifted by a start."""
     (source, source_lengths), (target, target_lengths) = (side.take(rows) for side in sides)
-    source = with_token(source, source_lengths, END, first=False)
-    labels = with_token(target, target_lengths, END, first=False)
-    target = with_token(target, target_lengths, START, first=True)
-    source_room, target_room = (None, None) if rooms is None else rooms
-    shifted = Rows.of(target, target_lengths + 1, room=target_room)
+    source = with_token(source, source_lengths, special.end, first=False)
+    labels = with_token(target, target_lengths, special.end, first=False)
+    target = with_token(target, target_lengths, special.start, first=True)
+    source_shape, target_shape = (None, None) if shapes is None else shapes
+    shifted = Rows.of(target, target_lengths + 1, shape=target_shape)
     tokens = len(labels) if counts else 0
-    nobody_asks = labels.new_full((len(shifted.tokens) - tokens,), PAD)
+    nobody_asks = labels.new_full((len(shifted.tokens) - tokens,), IGNORED)
     return TranslationBatch(
-        source=Rows.of(source, source_lengths + 1, room=source_room),
+        source=Rows.of(source, source_lengths + 1, shape=source_shape),
         target=shifted,
         labels=torch.cat([labels[:tokens], nobody_asks]),
         tokens=tokens,

@@ -1,7 +1,6 @@
 """Using a trained translator: translate, and say where it looked."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +13,15 @@ from saccade.attention.look.looking import looking
 from saccade.attention.look.watching import sites
 from saccade.data.batches import pad
 from saccade.data.ragged import Ragged
-from saccade.data.vocabulary import PAD, START, Vocabulary
+from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Candidate, Hypothesis, OnStep
 from saccade.errors import DataError
 from saccade.metrics.alignment import merge_pieces
-from saccade.tasks.decoder_cache import Ready
+from saccade.models.protocol import TranslationNetwork
+from saccade.tasks.decoder_cache import DecoderCache
+from saccade.tasks.teacher_forced import first_queries
 from saccade.tasks.translation.task import collate, encode_source
 
 BATCH_TOKENS = 4096  # of source, times the beam
@@ -47,7 +48,7 @@ class Translator:
     def __init__(self, model: nn.Module, vocabulary: Vocabulary) -> None:
         self.model, self.vocabulary = model.eval(), vocabulary
         self.device = next(model.parameters()).device
-        self.ready = Ready(self.model)
+        self.decoders = DecoderCache(self.model)
 
     @property
     def _batch_tokens(self) -> int:
@@ -64,20 +65,29 @@ class Translator:
         how: Decoding,
         *,
         look: bool = False,
+        streams: list[int] | None = None,
         on_step: OnStep | None = None,
     ) -> Iterator[tuple[int, Translated]]:
         """Translations with the number of their text, batch by batch as they are ready.
 
         Batches hold texts of similar length; what a text becomes does not depend on its batch.
+        To `look` changes nothing of the search: what it found is said again under a watcher.
+        Where words are drawn, text i draws from stream i unless `streams` says otherwise.
         `on_step` hears of every step and may give texts up, which then have no translation.
         """
         sources = [self.encode(text) for text in texts]
         for rows in _batches([len(source) for source in sources], self._batch_tokens // how.beam):
             tell = None if on_step is None else renumbered(on_step, rows)
-            found = self._decode([sources[row] for row in rows], how, look=look, on_step=tell)
+            some = [sources[row] for row in rows]
+            draws = rows if streams is None else [streams[row] for row in rows]
+            found = self._decode(some, how, streams=draws, on_step=tell)
+            every = [(one.tokens, one.finished) for some_found in found for one in some_found]
+            owners = [some[i] for i, hypotheses in enumerate(found) for _ in hypotheses]
+            attention = iter(self._watch(owners, every) if look else [{} for _ in every])
             for row, hypotheses in zip(rows, found):
                 if hypotheses:
-                    yield row, self.translated(texts[row], sources[row], hypotheses)
+                    looks = [next(attention) for _ in hypotheses]
+                    yield row, self.translated(texts[row], hypotheses, looks)
 
     @torch.inference_mode()
     def align(
@@ -88,7 +98,8 @@ class Translator:
         encoded = Ragged.of(sources), Ragged.of(targets)
         sizes = [len(source) + len(target) for source, target in zip(sources, targets)]
         for rows in _batches(sizes, BATCH_TOKENS):
-            batch = collate(encoded, torch.tensor(rows)).to(self.device)
+            special = self.vocabulary.special
+            batch = collate(encoded, torch.tensor(rows), special).to(self.device)
             source, target = batch.source.padded(), batch.target.padded()
             keep = Keep(map_side=0, top=0, dense=max(source.shape[1], target.shape[1]))
             with looking(self.model, keep=keep, only="cross") as trace:
@@ -103,6 +114,20 @@ class Translator:
                         for site, weights in seen.items()
                     },
                 )
+
+    def watched(self, one: Translated) -> Translated:
+        """The same translation with its attention, also if nobody watched it being made."""
+        if one.attention:
+            return one
+        source = self.encode(one.source)
+        (seen,) = self._watch([source], [(one.tokens, one.finished)])
+        return replace(one, attention=seen)
+
+    @property
+    def longest(self) -> int | None:
+        """How many tokens a sentence may have."""
+        assert isinstance(self.model, TranslationNetwork)
+        return self.model.longest
 
     def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:
         """Attention between words, averaged over the layers and heads that look at the source."""
@@ -129,43 +154,73 @@ class Translator:
         )
 
     def _decode(
-        self, sources: list[Tensor], how: Decoding, *, look: bool, on_step: OnStep | None = None
+        self,
+        sources: list[Tensor],
+        how: Decoding,
+        *,
+        streams: list[int] | None = None,
+        on_step: OnStep | None = None,
     ) -> list[list[Hypothesis]]:
-        # Only the model itself can be looked into.
-        model: Any = self.model if look else self.ready.decoder(how.precision)
-        captured = None if look else self.ready.captured(how.precision)
+        model: Any = self.decoders.decoder(how.precision)
         lengths = torch.tensor([source.numel() for source in sources])
-        first = torch.full((len(sources),), START, device=self.device)
-        limits = self.limits(lengths)
+        first = torch.full((len(sources),), self.vocabulary.start, device=self.device)
         with torch.inference_mode():
-            state = model.start(pad(sources, value=PAD).to(self.device), lengths)
-        longest = int(max(lengths.max(), limits.max()))
-        keep = Keep(map_side=0, dense=longest)
-        watch: dict[str, Any] = {"on_step": on_step, "captured": captured}
-        with looking(model, keep=keep, only="cross") if look else nullcontext() as trace:
-            return decode(model, state, first, limits=limits, how=how, trace=trace, **watch)
+            padded = pad(sources, value=self.vocabulary.pad).to(self.device)
+            state = model.start(padded, lengths)
+        captured = self.decoders.captured(how.precision)
+        ends: dict[str, Any] = {"limits": self.limits(lengths), "end": self.vocabulary.end}
+        more: dict[str, Any] = {"streams": streams, "on_step": on_step, "captured": captured}
+        return decode(model, state, first, **ends, how=how, **more)
 
-    def translated(self, text: str, source: Tensor, hypotheses: list[Hypothesis]) -> Translated:
+    @torch.inference_mode()
+    def _watch(
+        self, sources: list[Tensor], found: list[tuple[list[int], bool]]
+    ) -> list[dict[str, Glance]]:
+        """Where the model looks in the source while it is made to say what the search found."""
+        said = [tokens if finished else tokens[:-1] for tokens, finished in found]
+        if not said:
+            return []
+        model: Any = self.model
+        lengths = torch.tensor([len(source) for source in sources])
+        source = pad(sources, value=self.vocabulary.pad).to(self.device)
+        starts = [torch.tensor([self.vocabulary.start, *words]) for words in said]
+        target = pad(starts, value=self.vocabulary.pad).to(self.device)
+        keep = Keep(map_side=0, dense=max(source.shape[1], target.shape[1]))
+        with looking(model, keep=keep, only="cross") as trace:
+            model(source, lengths, target)
+            seen = {site: trace[site].cpu() for site in trace}
+        return [
+            {
+                site: first_queries(glance, i, len(words) + 1).narrowed(int(lengths[i]))
+                for site, glance in seen.items()
+            }
+            for i, words in enumerate(said)
+        ]
+
+    def translated(
+        self,
+        text: str,
+        hypotheses: list[Hypothesis],
+        attention: list[dict[str, Glance]] | None = None,
+    ) -> Translated:
         """What was found for a sentence, in words."""
-        first, *others = (self._one(text, source, hypothesis) for hypothesis in hypotheses)
-        return replace(first, others=tuple(others))
-
-    def _one(self, text: str, source: Tensor, hypothesis: Hypothesis) -> Translated:
-        size = len(source)
-        return Translated(
-            source=text,
-            text=self.vocabulary.decode(hypothesis.tokens),
-            score=hypothesis.score,
-            log_probability=hypothesis.log_probability,
-            finished=hypothesis.finished,
-            attention={s: glance.narrowed(size) for s, glance in hypothesis.attention.items()},
-            tokens=hypothesis.tokens,
+        best, *others = (
+            Translated(
+                source=text,
+                text=self.vocabulary.decode(one.tokens),
+                score=one.score,
+                log_probability=one.log_probability,
+                finished=one.finished,
+                attention=looks,
+                tokens=one.tokens,
+            )
+            for one, looks in zip(hypotheses, attention or [{}] * len(hypotheses))
         )
+        return replace(best, others=tuple(others))
 
     def limits(self, lengths: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
         """How long translations may become: a sentence's own, so that batch mates do not matter."""
-        longest = getattr(self.model.config, "longest", None)
-        limits = lengths * 2 + 20
+        longest, limits = self.longest, lengths * 2 + 20
         return limits if longest is None else limits.clamp(max=longest)
 
     def encode(self, text: str) -> Int[Tensor, " S"]:

@@ -9,7 +9,7 @@ import pytest
 
 from saccade.app.bench.decode import DecodeBench
 from saccade.app.bench.floor import Machine
-from saccade.app.bench.growth import GrowthBench, run_growth_bench
+from saccade.app.bench.growth import GrowthBench
 from saccade.app.bench.settings import BenchSettings
 from saccade.app.bench.train import TrainBench
 from saccade.app.cli.bench import BENCHES, bench_command
@@ -109,7 +109,7 @@ def test_growth_has_a_table_for_each_work_and_size() -> None:
         sentences=2,
         seconds=0.0,
     )
-    found = list(run_growth_bench(bench, MACHINE))
+    found = list(bench.results(MACHINE, print))
     works = ("one update", "one step of decoding")
     sizes = {"length": [3, 5], "sentences": [2], "width": [64, 128]}
     assert [(one.varied, one.work) for one in found] == [(v, w) for v in sizes for w in works]

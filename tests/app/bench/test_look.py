@@ -5,7 +5,7 @@ import json
 import pytest
 
 from saccade.app.bench.look import LookBench, errors, run_look_bench, table
-from saccade.app.cli.bench import bench_command, look_bench
+from saccade.app.cli.bench import bench_command, run_look
 from saccade.errors import ConfigError
 
 TINY = LookBench(lengths=(64, 300), heads=2, head_width=8, seconds=0.0)
@@ -31,7 +31,7 @@ def test_errors_are_within_twice_those_of_the_dense_computation() -> None:
 
 @pytest.mark.slow
 def test_the_figures_are_json(capsys: pytest.CaptureFixture[str]) -> None:
-    look_bench(bench=TINY, json=True)
+    run_look(TINY, json=True)
     figures = json.loads(capsys.readouterr().out)
     assert figures["machine"].startswith("CPU")
     assert set(figures) == {"machine", *table([], [])}

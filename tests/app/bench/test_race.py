@@ -8,29 +8,29 @@ import pytest
 import torch
 
 from saccade.app.bench.race import (
+    CheckedWork,
     Contender,
-    Job,
     Race,
-    Ready,
+    Workload,
     check_peers,
     choose,
     run_race,
 )
 from saccade.errors import ConfigError
 
-JOB = Job(title="sleep", tokens=100, floor_seconds=0.001, against="peer", agreement="same")
+JOB = Workload(title="sleep", tokens=100, floor_seconds=0.001, against="peer", agreement="same")
 
 
-def sleeper(seconds: float, agreement: float | None = None) -> Callable[[], Ready]:
-    return lambda: Ready(lambda: time.sleep(seconds), agreement)
+def sleeper(seconds: float, agreement: float | None = None) -> Callable[[], CheckedWork]:
+    return lambda: CheckedWork(lambda: time.sleep(seconds), agreement)
 
 
-def broken() -> Ready:
+def broken() -> CheckedWork:
     raise RuntimeError("no compiler\nand a long story")
 
 
-def race(*contenders: Contender, job: Job = JOB) -> Race:
-    return run_race(job, contenders, device=torch.device("cpu"), seconds=0.0)
+def race(*contenders: Contender, job: Workload = JOB) -> Race:
+    return run_race(job, contenders, device=torch.device("cpu"), seconds=0.0, tell=print)
 
 
 def test_the_ratio_says_how_many_times_as_fast_as_the_peer_one_is() -> None:
@@ -62,7 +62,7 @@ def test_work_done_many_times_in_a_run_is_counted_once() -> None:
 
 def test_the_first_run_has_a_column_of_its_own() -> None:
     waits = iter([0.1])
-    slow_at_first = Contender("saccade", lambda: Ready(lambda: time.sleep(next(waits, 0.0))))
+    slow_at_first = Contender("saccade", lambda: CheckedWork(lambda: time.sleep(next(waits, 0.0))))
     row = race(slow_at_first).rows[0]
     assert row.first_seconds >= 0.1
     assert row.milliseconds < 50

@@ -2,14 +2,22 @@
 
 import torch
 
-from saccade.app.bench.sentences import Sentences, language_task, numbered, translation_task, word
-from saccade.data.vocabulary import END, PAD, START
+from saccade.app.bench.sentences import (
+    SentencePairs,
+    language_task,
+    numbered,
+    translation_task,
+    word,
+)
+from saccade.data.vocabulary import OURS
 
-SENTENCES = Sentences.draw(7, vocabulary=40, source=(3, 6), target=(2, 9), seed=1)
+END, PAD, START = OURS.end, OURS.pad, OURS.start
+
+SENTENCES = SentencePairs.draw(7, vocabulary=40, source=(3, 6), target=(2, 9), seed=1)
 
 
 def test_lengths_are_between_the_two_given_with_the_end_counted() -> None:
-    many = Sentences.draw(300, vocabulary=40, source=(3, 6), target=(2, 9))
+    many = SentencePairs.draw(300, vocabulary=40, source=(3, 6), target=(2, 9))
     assert set(many.source_lengths) == {3, 4, 5, 6}
     assert set(many.target_lengths) == set(range(2, 10))
 

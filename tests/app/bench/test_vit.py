@@ -8,8 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from saccade.app.bench.floor import Machine, picture_flops
-from saccade.app.bench.vit import PEERS, Classify, Peer, Pictures, VitBench, copy_weights
+from saccade.app.bench.floor import Machine, image_flops
+from saccade.app.bench.ours import Classify, LabelledImages
+from saccade.app.bench.peers.vit import PEERS, Peer
+from saccade.app.bench.vit import VitBench, copy_weights
 from saccade.app.cli.bench import bench_command
 from saccade.errors import ConfigError
 from saccade.models.cost import multiply_adds
@@ -99,22 +101,23 @@ def test_the_table_counts_pictures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_floor_counts_the_published_multiply_adds() -> None:
-    assert picture_flops(TINY, 1) == 2 * multiply_adds(TINY, 16, 16)
-    assert picture_flops(PRESETS["vit-b-16"], 256) == pytest.approx(2 * 256 * 17.56e9, rel=1e-3)
+    assert image_flops(TINY, 1) == 2 * multiply_adds(TINY, 16, 16)
+    assert image_flops(PRESETS["vit-b-16"], 256) == pytest.approx(2 * 256 * 17.56e9, rel=1e-3)
 
 
 def test_the_loss_is_the_sum_over_the_pictures() -> None:
-    pictures = Pictures(torch.randn(3, 3, 16, 16), torch.tensor([0, 3, 1]))
-    model, task = TINY.build(), Classify(pictures)
-    scores = model(pictures.image).log_softmax(dim=-1)
-    expected = -sum(scores[i, label] for i, label in enumerate(pictures.label))
-    torch.testing.assert_close(task.loss(model, task.batch(5)), expected)
+    batch = LabelledImages(torch.randn(3, 3, 16, 16), torch.tensor([0, 3, 1]))
+    model, task = TINY.build(), Classify(batch)
+    scores = model(batch.image).log_softmax(dim=-1)
+    expected = -sum(scores[i, label] for i, label in enumerate(batch.label))
+    (loss,) = task.losses(model, task.batch(5)).values()
+    torch.testing.assert_close(loss, expected)
     assert task.batch(0).tokens == 3
 
 
 def test_what_is_not_given_fits_the_device_and_nonsense_is_refused() -> None:
     bench = VitBench(device="cpu")
-    assert (bench.pictures, bench.compiles, bench.config) == (32, False, TINY)
+    assert (bench.images, bench.compiles, bench.config) == (32, False, TINY)
     assert VitBench(device="cpu", model="vit-b-16", compiled="yes").compiles
     with pytest.raises(ConfigError, match="model=vit-huge is not one of auto, vit-nano"):
         VitBench(model="vit-huge")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from saccade.data.vocabulary import Vocabulary
+from saccade.tasks.tokenizer import tokenizer_asset
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from tests.models import zoo
@@ -19,7 +20,7 @@ def write_run(recipe: Recipe, texts: list[str], folder: Path) -> Path:
     folder.mkdir()
     run = RunFolder(folder)
     run.save_recipe(recipe)
-    run.save_tokenizer(vocabulary)
+    run.save_assets(tokenizer_asset(vocabulary))
     run.save_weights(zoo.build(recipe.model, torch.float32))
     return folder
 

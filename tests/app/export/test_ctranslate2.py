@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from saccade.app.export.ctranslate2 import check, write_ctranslate2
-from saccade.app.export.engine import CTranslate2Translator, CTranslate2Writer, options, ranked
-from saccade.data.vocabulary import CONTROL, END, START, Vocabulary
+from saccade.app.export.engine import CTranslate2Translator, CTranslate2Writer, options, rank
+from saccade.data.vocabulary import CONTROL, OURS, Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
 from saccade.models import RnnAttentionConfig, TransformerConfig
@@ -18,6 +18,8 @@ from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.language.writer import Generated, Writer
 from saccade.tasks.translation.translator import Translated, Translator
 from tests.models import zoo
+
+END, START = OURS.end, OURS.start
 
 pytestmark = pytest.mark.slow
 
@@ -225,7 +227,7 @@ def test_a_draw_without_choice_is_greedy(bold: dict[str, Any], tmp_path: Path) -
 def test_what_ended_goes_before_what_was_cut_off_at_its_limit() -> None:
     rows, scores = [[5, 6, 7], [8, END], [END], [9, 9, 9]], [-1.0, -6.0, -5.0, -2.0]
     how = Decoding(beam=4, n_best=3, length_penalty=1.0)
-    found = ranked(rows, scores, how, penalty=0.0)
+    found = rank(rows, scores, how, penalty=0.0, end=END)
     assert [one.tokens for one in found] == [[], [8], [5, 6, 7]]
     assert [one.finished for one in found] == [True, True, False]
     assert [one.score for one in found] == pytest.approx([-5.0, -6 * 6 / 7, -1 * 6 / 8])

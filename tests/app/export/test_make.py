@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import saccade
-from saccade.app.api import LanguageModel, TranslationModel
 from saccade.app.export.make import export_run
+from saccade.app.kinds.language import LanguageModel
+from saccade.app.kinds.translation import TranslationModel
 from saccade.errors import ConfigError, RunError
 from saccade.train.folder import RunFolder
 from tests.app.test_cli import run
@@ -68,12 +69,13 @@ def test_the_precision_of_our_own_decoder_is_not_taken_for_the_engines(
         model.predict("one two", precision="int8")
 
 
-def test_looking_with_another_engine_is_refused_with_the_way_out(translator_run: Path) -> None:
-    model = load(translator_run, engine="ctranslate2")
-    with pytest.raises(ConfigError, match="does not say where it looks; leave the engine out"):
-        model.predict("one two", look=True)
-    with pytest.raises(ConfigError, match="does not say where it looks"):
-        model.predict("one two").look()
+def test_what_another_engine_has_written_can_be_looked_at(translator_run: Path) -> None:
+    theirs, ours = (load(translator_run, engine=engine) for engine in ("ctranslate2", "saccade"))
+    for look in (True, False):
+        one, other = (model.predict("one two", look=look) for model in (theirs, ours))
+        assert one.text == other.text
+        for site, seen in one.attention.items():
+            torch.testing.assert_close(seen.weights, other.attention[site].weights)
 
 
 def test_a_language_model_writes_through_the_engine(writer_run: Path) -> None:

@@ -13,14 +13,17 @@ import torch
 from jaxtyping import config
 
 from saccade.app.export.make import export_run
-from saccade.app.export.onnx import graphs_of, write_onnx
+from saccade.app.export.onnx import write_onnx
 from saccade.config import ModelConfig
 from saccade.data.batches import pad
-from saccade.data.vocabulary import END, PAD, START
-from saccade.decode.greedy import extend
+from saccade.data.vocabulary import OURS
+from saccade.decode.greedy import Greedy
+from saccade.decode.search import search
 from saccade.errors import ConfigError
 from saccade.train.folder import RunFolder
-from tests.models import zoo
+from tests.models import captioners, gallery, zoo
+
+END, PAD, START = OURS.end, OURS.pad, OURS.start
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +42,11 @@ FAMILIES: dict[str, ModelConfig] = {
     "convolutional": zoo.TRANSLATORS["convolutional kernel=3 depth=2"],
     "rnn-language": zoo.LANGUAGE["rnn-language lstm embedded tied=True depth=2"],
 }
+CAPTIONERS: dict[str, ModelConfig] = {
+    "show-and-tell": gallery.CAPTIONERS["show-and-tell always"],
+    "cnn-transformer": captioners.CONFIGS["cnn pre"],
+    "vit-captioner": captioners.CONFIGS["vit of another width"],
+}
 STEPS = 8
 
 
@@ -56,13 +64,15 @@ class Runtime:
             else None
         )
 
-    def start(self, source: torch.Tensor, lengths: torch.Tensor) -> dict[str, np.ndarray]:
+    def start(self, *given: torch.Tensor) -> dict[str, np.ndarray]:
+        """From a source and its lengths, or from images."""
         state: dict[str, Any] = {}
         if self.encoder is not None:
-            given = {"source": source.numpy(), "lengths": lengths.numpy()}
+            inputs = [one.name for one in self.encoder.get_inputs()]
             names = [output.name for output in self.encoder.get_outputs()]
-            state = dict(zip(names, self.encoder.run(None, given)))
-        sizes = {"rows": len(source), "past": 0}
+            numbers = {name: tensor.numpy() for name, tensor in zip(inputs, given)}
+            state = dict(zip(names, self.encoder.run(None, numbers)))
+        sizes = {"rows": len(given[0]), "past": 0}
         for slot in self.interface["state"]:
             shape = [sizes.get(size, size) for size in slot["shape"]]
             if slot["name"] not in state:
@@ -75,10 +85,10 @@ class Runtime:
         after = {name: found.get(f"next_{name}", value) for name, value in state.items()}
         return found["scores"], after
 
-    def greedy(self, source: torch.Tensor, lengths: torch.Tensor) -> list[list[int]]:
-        state = self.start(source, lengths)
-        last = np.full((len(source), 1), START)
-        rows: list[list[int]] = [[] for _ in source]
+    def greedy(self, *given: torch.Tensor) -> list[list[int]]:
+        state = self.start(*given)
+        last = np.full((len(given[0]), 1), START)
+        rows: list[list[int]] = [[] for _ in given[0]]
         for _ in range(STEPS):
             scores, state = self.step(last, state)
             last = scores.argmax(axis=-1)[:, None]
@@ -105,7 +115,7 @@ def exported(
     folder = tmp_path_factory.mktemp("onnx")
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     with unchecked():
-        assert "decoder.onnx" in write_onnx(model, folder, "a model")
+        write_onnx(model, folder)
     after = model.state_dict()
     assert all(after[name].equal(tensor) for name, tensor in before.items())
     return model, Runtime(folder)
@@ -120,16 +130,21 @@ def sentences(*lengths: int) -> tuple[torch.Tensor, torch.Tensor]:
     return pad(rows, value=PAD), torch.tensor(lengths)
 
 
+def greedy(model: Any, state: Any, rows: int) -> list[list[int]]:
+    first, limits = torch.full((rows,), START), torch.full((rows,), STEPS)
+    found = search(model, state, first, limits=limits, end=END, method=Greedy())
+    return [one.tokens for (one,) in found]
+
+
 @pytest.mark.parametrize("lengths", [(1,), (7,), (5, 3, 4), (2, 9, 1, 6, 6)])
 def test_greedy_decoding_of_ragged_batches_gives_our_words(
     lengths: tuple[int, ...], exported: tuple[Any, Runtime]
 ) -> None:
     model, runtime = exported
     source, sizes = sentences(*lengths)
-    first = torch.full((len(source),), START)
-    limits = torch.full((len(source),), STEPS)
-    ours = extend(model, zoo.begin(model, source, sizes), first, limits=limits)
-    assert runtime.greedy(source, sizes) == [one.tokens for one in ours]
+    assert runtime.greedy(source, sizes) == greedy(
+        model, zoo.begin(model, source, sizes), len(source)
+    )
 
 
 def test_scores_of_given_words_are_ours_at_every_step(exported: tuple[Any, Runtime]) -> None:
@@ -163,6 +178,16 @@ def test_a_language_model_reads_a_prompt_at_once(exported: tuple[Any, Runtime]) 
     torch.testing.assert_close(torch.from_numpy(at_once), expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("config", CAPTIONERS.values(), ids=CAPTIONERS)
+def test_a_captioner_writes_what_ours_writes(config: Any, tmp_path: Path) -> None:
+    model = gallery.build(config, torch.float32)
+    with unchecked():
+        write_onnx(model, tmp_path, {"image": gallery.PICTURES.shape[-1]})
+    runtime = Runtime(tmp_path)
+    for images in (gallery.PICTURES, gallery.PICTURES[:1], gallery.PICTURES[[1, 0, 1]]):
+        assert runtime.greedy(images) == greedy(model, model.start(images), len(images))
+
+
 def test_a_run_becomes_a_folder_that_says_what_goes_in_and_out(
     translator_run: Path, tmp_path: Path
 ) -> None:
@@ -177,6 +202,37 @@ def test_a_run_becomes_a_folder_that_says_what_goes_in_and_out(
         assert f"`{slot['name']}`" in text
 
 
-def test_what_is_no_model_of_ours_is_refused() -> None:
-    with pytest.raises(ConfigError, match="Linear cannot be written as ONNX"):
-        graphs_of(torch.nn.Linear(1, 1))
+class Listener(torch.nn.Linear):
+    """Starts from what nobody can give it."""
+
+    def start(self, sound: torch.Tensor) -> None: ...
+
+    def step(self, tokens: torch.Tensor, state: None) -> tuple[torch.Tensor, None]:
+        raise NotImplementedError
+
+
+class Moody(torch.nn.Module):
+    """Does what its words tell it, which no graph can say."""
+
+    config = zoo.LANGUAGE["gpt-nano"]
+
+    def start(self, rows: int) -> list[torch.Tensor]:
+        return [torch.zeros(rows)]
+
+    def step(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        return (tokens.float() if int(tokens.sum()) % 2 else 2 * tokens.float()), state
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (torch.nn.Linear(1, 1), "Linear cannot be written as ONNX: it decodes no words"),
+        (Listener(1, 1), "Listener cannot be written as ONNX: it reads sound"),
+        (Moody(), "Moody cannot be written as ONNX: no graph of its StepGraph"),
+    ],
+)
+def test_what_no_graph_can_say_is_refused(
+    model: torch.nn.Module, reason: str, tmp_path: Path
+) -> None:
+    with unchecked(), pytest.raises(ConfigError, match=reason):
+        write_onnx(model, tmp_path)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from saccade.app.look.captioning.images import Shown
+from saccade.app.look.captioning.images import ShownImage
 from saccade.data import shapes
 from saccade.data.shapes import ShapesSettings
 from saccade.data.vocabulary import Vocabulary
@@ -12,7 +12,7 @@ from saccade.models.caption.caption_transformer import CaptionTransformerConfig
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
-from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.captioning.captioner import ImageCaptioner
 from saccade.tasks.captioning.data import CaptioningSettings
 
 SCENES = [shapes.scene("test", index, ShapesSettings()) for index in range(3)]
@@ -29,7 +29,7 @@ CONFIGS: dict[str, CaptionerConfig] = {
 
 class Model(NamedTuple):
     name: str
-    tool: Describer
+    tool: ImageCaptioner
 
 
 def vocabulary() -> Vocabulary:
@@ -43,8 +43,8 @@ def captioner(kind: str, name: str = "", *, seed: int = 0, longest: int = 6) -> 
     fields = {**vars(CONFIGS[kind]), "vocabulary": len(words)}
     model = type(CONFIGS[kind])(**fields).build()
     settings = CaptioningSettings(image=SIDE, longest=longest)
-    return Model(name or kind, Describer(model, words, settings))
+    return Model(name or kind, ImageCaptioner(model, words, settings))
 
 
-def shown(count: int = 1) -> list[Shown]:
-    return [Shown.of_scene(scene, f"test {i}") for i, scene in enumerate(SCENES[:count])]
+def shown(count: int = 1) -> list[ShownImage]:
+    return [ShownImage.of_scene(scene, f"test {i}") for i, scene in enumerate(SCENES[:count])]

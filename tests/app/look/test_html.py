@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-import json
+import posixpath
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from saccade.app.look import html
-from saccade.app.look.html import MODULES, bundle, join_modules, json_in_html, page_html
+from saccade.app.look.document import FORMAT, VERSION, AxisEntry, LookDocument, LookEntry, read_json
+from saccade.app.look.html import IMPORT, bundle, json_in_html, page_html, page_modules
 
 PAGE = Path(html.__file__).parent / "page"
+NAME = re.compile(r"^(export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 EVIL = "</script><script>alert(1)</script><!-- & \u2028\u2029 {script} é"
 
 
@@ -53,30 +55,33 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def document(title: str = "x") -> LookDocument:
+    axis = AxisEntry(tokens=[title, title])
+    look = LookEntry(
+        run=title, label=title, text=title, score=0.5, log_probability=None, finished=None,
+        axes={title: axis}, sites=[],
+    )  # fmt: skip
+    return LookDocument(kind=title, title=title, notes=[title], looks=[look], blobs=[])
+
+
 def test_any_document_comes_back_from_the_page_unchanged() -> None:
-    document = {"title": EVIL, "looks": [EVIL, {"a": [1, None, 0.5]}], EVIL: EVIL}
-    parts = Parts(page_html(document))
+    parts = Parts(page_html(document(EVIL)))
     assert [attributes.get("type") for attributes, _ in parts.scripts] == [
         "application/json",
         "module",
     ]
-    assert json.loads(parts.scripts[0][1]) == document
+    assert read_json(parts.scripts[0][1]) == document(EVIL)
 
 
 def test_no_text_can_leave_its_script() -> None:
-    text = json_in_html({"a": EVIL})
+    text = json_in_html(document(EVIL))
     assert not re.search(r"[<>&\u2028\u2029]", text)
-    assert json.loads(text) == {"a": EVIL}
-
-
-def test_numbers_that_json_does_not_have_are_refused() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        page_html({"a": float("nan")})
+    assert read_json(text) == document(EVIL)
 
 
 @pytest.mark.parametrize("served", [False, True])
 def test_only_the_page_itself_may_run(served: bool) -> None:
-    parts = Parts(page_html({"title": "x"}, served=served))
+    parts = Parts(page_html(document(), served=served))
     policy = dict(rule.split(" ", 1) for rule in parts.policy().split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == digest(parts.scripts[1][1])
@@ -99,45 +104,39 @@ def test_a_page_without_a_document_waits() -> None:
 
 
 def test_every_module_is_in_the_bundle_once() -> None:
-    assert sorted(f"{name}.js" for name in MODULES) == sorted(p.name for p in PAGE.glob("*.js"))
-    text = bundle()
-    assert not re.search(r"^(import|export)\b", text, re.MULTILINE)
-    assert "class TranslationView" in text
+    files = {path.relative_to(PAGE).with_suffix("").as_posix() for path in PAGE.rglob("*.js")}
+    assert set(page_modules()) == files
 
 
-def test_modules_are_joined_without_imports_and_exports() -> None:
-    joined = join_modules(
-        {
-            "a": "export const one = 1;\nexport async function two() {}\n",
-            "b": 'import {\n  one, two,\n} from "./a.js";\n\nconst three = one;\n',
-        }
-    )
-    expected = "const one = 1; async function two() {} const three = one;"
-    assert " ".join(joined.split()) == expected
+def test_the_page_reads_the_version_that_is_written_and_shows_every_kind() -> None:
+    main = page_modules()["main"]
+    assert f"const VERSION = {VERSION};" in main
+    assert f'const FORMAT = "{FORMAT}";' in main
+    shown = re.findall(r"^  (\w+): \[\w+View, \w+View\],$", main, re.MULTILINE)
+    assert shown == ["translation", "language", "caption"]
 
 
-@pytest.mark.parametrize(
-    ("sources", "message"),
-    [
-        ({"b": 'import { one } from "./a.js";\n'}, "b.js imports one, which a.js does not give"),
-        (
-            {"a": "const one = 1;\n", "b": 'import { one } from "./a.js";\n'},
-            "b.js imports one, which a.js does not give",
-        ),
-        (
-            {"a": "const one = 1;\n", "b": "function one() {}\n"},
-            "b.js and a.js both define one",
-        ),
-        ({"a": 'import x from "https://cdn"\n'}, "cannot join this line: import x"),
-        ({"a": 'const a = "</script>";\n'}, "neither </script nor <!--"),
-    ],
-)
-def test_what_cannot_be_joined_is_refused(sources: dict[str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        join_modules(sources)
+def test_every_import_is_given_by_a_module_before_and_no_name_is_defined_twice() -> None:
+    owner: dict[str, str] = {}
+    given: dict[str, str] = {}
+    for name, source in page_modules().items():
+        for names, origin in IMPORT.findall(source):
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), origin))
+            for wanted in filter(None, (part.strip() for part in names.split(","))):
+                assert given.get(wanted) == path, f"{name}.js imports {wanted} from {path}.js"
+        for exported, defined in NAME.findall(source):
+            assert defined not in owner, f"{name}.js and {owner[defined]}.js define {defined}"
+            owner[defined] = name
+            if exported:
+                given[defined] = name
 
 
-@pytest.mark.parametrize("name", MODULES)
+def test_no_import_is_left_in_the_bundle_and_nothing_that_ends_a_script() -> None:
+    assert not re.search(r"^(import|export)\b", bundle(), re.MULTILINE)
+    assert not re.search(r"</script|<!--", bundle(), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", page_modules())
 def test_modules_are_small_use_what_they_import_and_never_parse_text_as_markup(name: str) -> None:
     source = (PAGE / f"{name}.js").read_text()
     assert len(source.splitlines()) <= 400

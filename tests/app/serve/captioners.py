@@ -20,6 +20,7 @@ from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.caption.show_and_tell import ShowAndTell, ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTell, ShowAttendTellConfig
 from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.tokenizer import tokenizer_asset
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
@@ -52,7 +53,7 @@ def make_captioners(folder: Path) -> dict[str, Path]:
         )
         run = RunFolder(folder / name)
         run.save_recipe(made)
-        run.save_tokenizer(vocabulary)
+        run.save_assets(tokenizer_asset(vocabulary))
         run.save_weights(outspoken(model.build()))
     return {name: folder / name for name in MODELS}
 

@@ -14,6 +14,7 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
 from saccade.models.text.transformer import TransformerConfig
+from saccade.tasks.tokenizer import tokenizer_asset
 from saccade.train.folder import RunFolder
 from saccade.train.recipes import RECIPES
 from tests.app.serve.serving import LocalServer
@@ -41,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         model = replace(model, vocabulary=len(vocabulary))
         folder = RunFolder(path)
         folder.save_recipe(replace(RECIPES[recipe], model=model))
-        folder.save_tokenizer(vocabulary)
+        folder.save_assets(tokenizer_asset(vocabulary))
         folder.save_weights(model.build())
     return made
 

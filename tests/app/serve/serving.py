@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from saccade.app.serve.app import Service
-from saccade.app.serve.runs import Run, find_runs
+from saccade.app.serve.runs import ServedRun, find_runs
 from saccade.app.serve.server import SteadyServer, bind
 from saccade.app.serve.settings import ServeSettings
 
@@ -94,7 +94,7 @@ class LocalServer(Client):
     """The whole server on a real port, in a thread; faults can be put into its runs."""
 
     def __init__(self, paths: list[Path], **settings: Any) -> None:
-        self.runs: dict[str, Run] = find_runs(tuple(map(str, paths)))
+        self.runs: dict[str, ServedRun] = find_runs(tuple(map(str, paths)))
         self.service = Service(self.runs, ServeSettings(**settings))
         self.server = SteadyServer(self.service, device="cpu")
         listener = bind("127.0.0.1", 0)

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 import saccade
+from saccade.app.kinds.translation import TranslationModel
 from tests.app.serve.serving import LocalServer
 
 SENTENCE = "The old dog eats an apple."
@@ -23,7 +24,7 @@ def events(server: LocalServer, **body: object) -> list[dict[str, object]]:
 @pytest.mark.slow
 def test_a_prediction_is_what_the_library_predicts(server: LocalServer) -> None:
     model = saccade.load(server.runs["translator"].path, device="cpu")
-    assert isinstance(model, saccade.app.api.TranslationModel)
+    assert isinstance(model, TranslationModel)
     expected = model.predict(SENTENCE, beam=4, n_best=3)
     answer = server.predict(SENTENCE, beam=4, n_best=3).json()
     assert answer["run"] == "translator"

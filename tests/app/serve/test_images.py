@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import saccade
-from saccade.app.api import CaptioningModel
+from saccade.app.kinds.captioning import CaptioningModel
 from tests.app.serve.captioners import as_json, images, make_captioners, texts, upload
 from tests.app.serve.serving import LocalServer
 from tests.data.images_odd import black_png, broken, odd, stored
@@ -252,14 +252,14 @@ def test_a_look_is_at_the_caption_that_is_predicted(server: LocalServer) -> None
     """Whatever the two runs that are compared see of a large picture."""
     (raw,) = (stored(Image.open(io.BytesIO(one)).resize((900, 700)), "JPEG") for one in images(1))
     document = upload(server, raw, path="/v1/look", fields={"beam": "3"}).json()
-    assert (document["format"], document["kind"]) == ("saccade-look/1", "caption")
+    assert (document["version"], document["kind"]) == (2, "caption")
     expected = as_json(server, raw, beam=3, n_best=3).json()["predictions"][0]
     assert [one["text"] for one in document["looks"]] == [
         expected["text"],
         *(one["text"] for one in expected["others"]),
     ]
-    (picture,) = document["pictures"]
-    assert (picture["side"], picture["seen"]) == (384, 32)  # people see more than the model
+    (image,) = document["images"]
+    assert (image["side"], image["seen"]) == (384, 32)  # people see more than the model
     both = as_json(server, raw, path="/v1/look", compare="larger", beam=2).json()
     assert [(one["run"], one["text"]) for one in both["looks"]] == [
         (run, texts(as_json(server, raw, run=run, beam=2))[0]) for run in ("captioner", "larger")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from saccade.app.look.document import LookDocument
 from tests.app.serve.serving import LocalServer
 
 SENTENCE = "The old dog eats an apple."
@@ -19,7 +20,7 @@ def look(server: LocalServer, text: str, **fields: Any) -> dict[str, Any]:
 
 def test_a_look_at_a_translation_is_an_n_best_list(server: LocalServer) -> None:
     document = look(server, SENTENCE, beam=3)
-    assert document["format"] == "saccade-look/1"
+    assert (document["format"], document["version"]) == ("saccade-look", 2)
     assert document["kind"] == "translation"
     assert [one["label"] for one in document["looks"]] == ["best", "2nd", "3rd"]
     assert (
@@ -89,6 +90,7 @@ def test_a_look_that_is_too_large_all_the_same_is_refused(
     long: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = long.service.batcher._lines["long"]
-    monkeypatch.setattr(line.decode, "_look", lambda *_, **__: {"blobs": ["x" * 2_000_001]})
+    large = LookDocument(kind="language", title="", notes=[], looks=[], blobs=["x" * 2_000_001])
+    monkeypatch.setattr(line.decode._run.serving, "look", lambda *_: large)
     answer = long.post("/v1/look", {"text": "We"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "too_large")

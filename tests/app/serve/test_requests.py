@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.app.look.captioning.images import Shown
+from saccade.app.look.captioning.images import ShownImage
 from saccade.app.serve import requests as reading
-from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.captioning.captioner import ImageCaptioner
 from tests.app.serve.captioners import as_json, images, make_captioners, upload
 from tests.app.serve.serving import LocalServer, eventually, refusal
 from tests.data.images_made import picture
@@ -152,12 +152,12 @@ def test_told_to_stop_the_server_finishes_what_it_is_reading(
 
 def test_a_run_is_given_the_pixels_that_the_library_gives_it(server: LocalServer) -> None:
     raw, tool = picture(3, side=600, form="JPEG"), server.runs["teller"].tool
-    assert isinstance(tool, Describer)
+    assert isinstance(tool, ImageCaptioner)
     body = json.dumps({"image": base64.b64encode(raw).decode()}).encode()
     service = server.service
     for schema in (service.schemas.predict, service.schemas.look):
         kind = "application/json"
         asked = reading.Reading(body, kind, schema, service.runs, service.settings)()
         (given,) = asked.given
-        seen = given.seen_by(tool) if isinstance(given, Shown) else given
+        seen = given.seen_by(tool) if isinstance(given, ShownImage) else given
         assert torch.equal(seen, tool.prepare(raw))

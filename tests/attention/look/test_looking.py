@@ -216,7 +216,8 @@ def test_a_site_reads_its_values_by_the_weights_that_it_shows(
 
     def noted(*inputs: Any) -> Any:  # the lean loop reads by itself
         run = attending_rnn(*inputs)
-        read["decoder.cross"].append((inputs[3].values, run.contexts.transpose(0, 1)))
+        contexts = run.reads.unflatten(0, (len(inputs[2]), -1)).transpose(0, 1)
+        read["decoder.cross"].append((inputs[4].values, contexts))
         return run
 
     monkeypatch.setattr(rnn_attention, "attending_rnn", noted)

@@ -14,6 +14,7 @@ from saccade.data.images.augment import (
     HALF,
     IMAGENET,
     Augment,
+    AugmentStep,
     CentreCrop,
     ColourJitter,
     Erase,
@@ -22,13 +23,12 @@ from saccade.data.images.augment import (
     PadCrop,
     Resize,
     ResizedCrop,
-    Step,
     grey,
     random_boxes,
 )
 from saccade.errors import ConfigError
 
-STEPS: tuple[Step, ...] = (
+STEPS: tuple[AugmentStep, ...] = (
     ResizedCrop(size=12),
     PadCrop(padding=3),
     Flip(),
@@ -44,7 +44,7 @@ def noise(count: int, height: int = 16, width: int = 16, seed: int = 0) -> Tenso
     return torch.randint(0, 256, (count, 3, height, width), generator=rng, dtype=torch.uint8)
 
 
-def draws(count: int, step: Step, seed: int = 0) -> Tensor:
+def draws(count: int, step: AugmentStep, seed: int = 0) -> Tensor:
     return torch.rand(count, step.draws, generator=torch.Generator().manual_seed(seed))
 
 
@@ -68,7 +68,7 @@ def test_an_example_comes_out_the_same_in_any_batch(
 @pytest.mark.parametrize(
     "step", [step for step in STEPS if step.draws], ids=lambda s: type(s).__name__
 )
-def test_every_random_step_changes_with_seed_epoch_and_index(step: Step) -> None:
+def test_every_random_step_changes_with_seed_epoch_and_index(step: AugmentStep) -> None:
     augment, images = Augment((step,)), noise(1).expand(32, -1, -1, -1)
     indices = torch.arange(32)
     base = augment(images, indices, seed=1, epoch=2)

@@ -18,8 +18,8 @@ from torch import Tensor
 from saccade.data.images import cache as module
 from saccade.data.images.cache import CacheSettings, ImageCache, fingerprint, image_cache
 from saccade.data.images.decode import decode
-from saccade.data.images.fit import fitted
 from saccade.data.images.members import Member
+from saccade.data.images.square import fit_square
 from saccade.data.readers import ImagesRead, read_images
 from saccade.data.readers.images.cached import cached_images
 from saccade.errors import ConfigError, DataError, WriteError
@@ -37,7 +37,7 @@ def members(folder: Path, count: int = 20, *, bad: tuple[int, ...] = ()) -> list
 
 
 def expected(images: list[Member], settings: CacheSettings) -> Tensor:
-    return torch.stack([fitted(decode(image), settings.size, settings.fit) for image in images])
+    return torch.stack([fit_square(decode(image), settings.size, settings.fit) for image in images])
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -9,9 +9,9 @@ import torch
 from PIL import Image
 
 from saccade.data.images.decode import ImageError, decode, upright_size
-from saccade.data.images.fit import Fit, fitted
 from saccade.data.images.members import Member
 from saccade.data.images.regions import fitted_boxes, fitted_mask
+from saccade.data.images.square import Fit, fit_square
 from saccade.metrics.pointing import inside_boxes
 
 FITS: tuple[Fit, ...] = ("crop", "squeeze", "pad")
@@ -36,7 +36,7 @@ def test_a_box_lies_where_its_pixels_come_to_lie(height: int, width: int, fit: F
     image = torch.from_numpy(marked(height, width)).expand(3, -1, -1).contiguous()
     box = torch.tensor([[1 / 3, 1 / 4, 2 / 3, 1 / 2]], dtype=torch.float64)
     found = inside_boxes(fitted_boxes(box, height, width, fit), (32, 32))
-    drawn = fitted(image, 32, fit)[0] > 160  # over the grey that fills up
+    drawn = fit_square(image, 32, fit)[0] > 160  # over the grey that fills up
     assert (found & drawn).sum() / (found | drawn).sum() > 0.8
 
 
@@ -47,7 +47,7 @@ def test_a_mask_is_fitted_as_its_image_is(tmp_path: Path, fit: Fit, bright: int)
     found = fitted_mask(mask, 480, 960, size=32, fit=fit)
     image = torch.from_numpy(marked(48, 96)).expand(3, -1, -1).contiguous()
     assert found is not None
-    assert torch.equal(found, fitted(image, 32, fit)[0] > 128)
+    assert torch.equal(found, fit_square(image, 32, fit)[0] > 128)
 
 
 def test_a_black_mask_marks_nothing_and_one_of_another_shape_is_none(tmp_path: Path) -> None:

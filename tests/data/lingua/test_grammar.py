@@ -9,15 +9,13 @@ from saccade.data.lingua.adverbials import in_month, on_date, years_ago
 from saccade.data.lingua.noun_phrases import NounPhrase, Quality, country, described, entity
 from saccade.data.lingua.tokens import Mot, Phrase, Word, de, mark, que
 from saccade.data.lingua.verb_groups import Style, Tense, active, modal, passive, to_be
-from saccade.data.lingua.words.adjectives import ADJECTIVES
+from saccade.data.lingua.words.lexicon import Verb, adjectives, expressions, nouns, verbs
 from saccade.data.lingua.words.morphology import ILS, JE, NOUS, Agreement, conjugate
-from saccade.data.lingua.words.names import COUNTRIES, ENTITIES
-from saccade.data.lingua.words.nouns import NOUN
-from saccade.data.lingua.words.verbs import INTRANSITIVE, TRANSITIVE, Verb
 from saccade.data.words import words
 
-ADJECTIVE = {adjective.english: adjective for adjective in ADJECTIVES}
-VERB = {verb.name: verb for verb in (*INTRANSITIVE, *TRANSITIVE)}
+ADJECTIVE = {adjective.english: adjective for adjective in adjectives()}
+NOUN = {noun.english: noun for noun in nouns()}
+VERB = {verb.name: verb for verb in (*verbs("intransitive"), *verbs("transitive"))}
 HE, SHE, THEY = Agreement(), Agreement(feminine=True), Agreement(ILS)
 
 
@@ -54,7 +52,7 @@ def test_the_lecture_sentence_is_translated_and_aligned() -> None:
     pair = sentence(
         noun("agreement", "the").phrase,
         preposition("on", "sur"),
-        entity(ENTITIES[0]).phrase,
+        entity(expressions("entities")[0]).phrase,
         passive(VERB["sign"], HE, Style(Tense.PAST)),
         in_month(8, 1992),
     )
@@ -99,7 +97,7 @@ def test_the_lecture_sentence_is_translated_and_aligned() -> None:
         (noun("big white horse", "many", plural=True), "Beaucoup de grands chevaux blancs"),
         (noun("article", "many", plural=True), "Beaucoup d'articles"),
         (noun("house", "all", plural=True), "Toutes les maisons"),
-        (country(COUNTRIES[1]), "L'Allemagne"),
+        (country(expressions("countries")[1]), "L'Allemagne"),
     ],
 )
 def test_a_noun_phrase_agrees_and_elides(phrase: NounPhrase, expected: str) -> None:
@@ -122,7 +120,12 @@ def test_of_the_contracts_and_keeps_the_article_as_possible() -> None:
     [
         (VERB["eat"], HE, Style(Tense.PRESENT, "not"), "Ne mange pas"),
         (VERB["like"], HE, Style(Tense.PRESENT, "not"), "N'aime pas"),
-        (VERB["eat"], HE, Style(Tense.PAST, "not", ("often", "souvent")), "N'a pas souvent mangé"),
+        (
+            VERB["eat"],
+            HE,
+            Style(Tense.PAST, "not", expressions("middle")[0]),
+            "N'a pas souvent mangé",
+        ),
         (VERB["eat"], Agreement(NOUS), Style(Tense.PRESENT), "Mangeons"),
         (VERB["eat"], Agreement(NOUS), Style(Tense.IMPERFECT), "Mangions"),
         (VERB["arrive"], SHE, Style(Tense.PAST), "Est arrivée"),
@@ -155,7 +158,7 @@ def test_a_verb_group_is_conjugated(
         (lambda: passive(VERB["sign"], SHE, Style(Tense.FUTURE)), "Sera←be signée←signed"),
         (lambda: to_be(HE, Style(Tense.PAST)), "Était←Was"),
         (lambda: modal("can", HE, negated=True), "Ne←Cannot peut←Cannot pas←Cannot"),
-        (lambda: years_ago(("two", "deux")), "Il←ago y←ago a←ago deux←Two ans←years"),
+        (lambda: years_ago(expressions("numbers")[0]), "Il←ago y←ago a←ago deux←Two ans←years"),
         (lambda: on_date(1, 5, 1992), "Le←On 1er←1 mai←May 1992←1992"),
     ],
 )

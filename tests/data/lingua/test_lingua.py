@@ -15,21 +15,18 @@ from saccade.data.lingua import (
     is_held_out,
     pairs,
 )
-from saccade.data.lingua.words.adjectives import ADJECTIVES
-from saccade.data.lingua.words.names import NUMBERS
-from saccade.data.lingua.words.nouns import NOUNS
-from saccade.data.lingua.words.verbs import TRANSITIVE
+from saccade.data.lingua.words.lexicon import adjectives, expressions, nouns, verbs
 from saccade.data.words import words
 from saccade.errors import ConfigError
 
-NOUN_OF = {form: n.english for n in NOUNS for form in (n.english, n.english_plural)}
-ADJECTIVE_OF = {adjective.english: adjective.english for adjective in ADJECTIVES}
-VERB_OF = {form: verb.name for verb in TRANSITIVE if verb.direct for form in verb.english}
+NOUN_OF = {form: n.english for n in nouns() for form in (n.english, n.english_plural)}
+ADJECTIVE_OF = {adjective.english: adjective.english for adjective in adjectives()}
+VERB_OF = {form: verb.name for verb in verbs("transitive") if verb.direct for form in verb.english}
 BETWEEN = frozenset(
     (
         *("the", "a", "an", "this", "these", "some", "any", "many", "several", "every", "all"),
         *("my", "his", "her", "our", "your", "their", "very"),
-        *(english for english, _ in NUMBERS),
+        *(number.english for number in expressions("numbers")),
     )
 )
 
@@ -114,7 +111,7 @@ def test_every_compositional_sentence_has_a_held_out_combination() -> None:
         firsts = {forms[w] for w in present if w in ADJECTIVE_OF}
         firsts |= {
             verb.name
-            for verb in TRANSITIVE
+            for verb in verbs("transitive")
             if any(form in present for form in verb.english) and verb.particle in text
         }
         nouns = {NOUN_OF[w] for w in present if w in NOUN_OF}
@@ -131,11 +128,11 @@ def test_most_compositional_sentences_show_it_side_by_side() -> None:
 @pytest.mark.slow
 def test_every_adjective_noun_and_verb_is_plentiful_in_training() -> None:
     counts = Counter(w for p in sample("train", 30_000) for w in words(p.source))
-    for noun in NOUNS:
+    for noun in nouns():
         assert counts[noun.english] + counts[noun.english_plural] > 50, noun.english
-    for adjective in ADJECTIVES:
+    for adjective in adjectives():
         assert counts[adjective.english] > 50, adjective.english
-    for verb in TRANSITIVE:
+    for verb in verbs("transitive"):
         assert sum(counts[form] for form in set(verb.english)) > 50, verb.name
 
 

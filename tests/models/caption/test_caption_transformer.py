@@ -16,8 +16,9 @@ from saccade.attention.axes import Axis
 from saccade.attention.look.watching import sites
 from saccade.blocks.positions import sinusoids, sinusoids_2d
 from saccade.config import from_dict, to_dict
-from saccade.data.vocabulary import END, START
-from saccade.decode.beam import Beam, search
+from saccade.data.vocabulary import OURS
+from saccade.decode.beam import Beam
+from saccade.decode.search import search
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, family, preset
 from saccade.models.caption.caption_transformer import PRESETS, CaptionTransformerConfig
@@ -35,6 +36,8 @@ from tests.models.captioners import (
 )
 from tests.models.text.test_transformer import torch_twin
 
+_, START, END, _ = OURS
+
 EXACT = {"atol": 1e-12, "rtol": 0}
 CAPTIONS = rows(LENGTHS)
 every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -43,7 +46,7 @@ every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def told(model: Any, words: Tensor = WORDS, pictures: Tensor = PICTURES) -> tuple[Tensor, ...]:
     """What is known after each word, caption by caption."""
     captions = rows(LENGTHS, words)
-    return model(pictures, captions, torch.tensor(OF)).known.split(LENGTHS)
+    return model(pictures, captions, torch.tensor(OF)).hidden.split(LENGTHS)
 
 
 @pytest.mark.slow
@@ -61,7 +64,7 @@ def test_captions_end_to_end_are_known_as_each_by_itself(
     config: CaptionTransformerConfig, of: list[int], lengths: list[int]
 ) -> None:
     model, captions = build(config), rows(lengths)
-    found = model(PICTURES, captions, torch.tensor(of)).known
+    found = model(PICTURES, captions, torch.tensor(of)).hidden
     assert found.shape == (sum(lengths), config.width)
     torch.testing.assert_close(found, one_by_one(model, PICTURES, captions, of), **EXACT)
 
@@ -95,7 +98,7 @@ def test_every_word_is_told_from_the_picture(config: CaptionTransformerConfig) -
 @every_config
 def test_step_by_step_equals_all_at_once(config: CaptionTransformerConfig) -> None:
     model, words = build(config), WORDS[:15].view(3, 5)
-    known = model(PICTURES, rows([5, 5, 5], words.flatten()), torch.arange(3)).known
+    known = model(PICTURES, rows([5, 5, 5], words.flatten()), torch.arange(3)).hidden
     expected, state = model.output(known).view(3, 5, -1), model.start(PICTURES)
     again, order = model.start(PICTURES), torch.tensor([2, 0, 2])
     for t in range(5):
@@ -126,7 +129,7 @@ def test_equals_torchs_transformer_over_the_cells_of_the_grid(name: str) -> None
         embedded + sinusoids(torch.arange(5, dtype=torch.float64), 8),
         tgt_mask=nn.Transformer.generate_square_subsequent_mask(5) < 0,
     )
-    known = model(PICTURES, rows([5, 5, 5], words.flatten()), torch.arange(3)).known
+    known = model(PICTURES, rows([5, 5, 5], words.flatten()), torch.arange(3)).hidden
     torch.testing.assert_close(known, expected.flatten(0, 1), atol=1e-5, rtol=1e-5)
 
 
@@ -158,8 +161,8 @@ def test_a_wide_beam_finds_what_trying_all_captions_finds() -> None:
     model = build(replace(CONFIGS["cnn pre"], vocabulary=5))
     first, limits = torch.full((2,), START), torch.tensor([3, 2])
     beam = Beam(size=80, length_penalty=0.0)  # 4² beginnings with 5 words each
-    found = search(model, model.start(PICTURES[:2]), first, limits=limits, beam=beam)
-    memory = [model.words.remember(model.see(PICTURES[i : i + 1])) for i in range(2)]
+    found = search(model, model.start(PICTURES[:2]), first, limits=limits, end=END, method=beam)
+    memory = [model.see(PICTURES[i : i + 1]) for i in range(2)]
 
     def next_word(number: int, words: tuple[int, ...]) -> Tensor:
         tokens = torch.tensor([[START, *words]])
@@ -177,7 +180,7 @@ def test_a_wide_beam_finds_what_trying_all_captions_finds() -> None:
 @every_config
 def test_gradients_reach_every_parameter(config: CaptionTransformerConfig) -> None:
     model = build(config)
-    known = model(PICTURES, CAPTIONS, torch.tensor(OF)).known
+    known = model(PICTURES, CAPTIONS, torch.tensor(OF)).hidden
     F.cross_entropy(model.output(known), CAPTIONS.tokens).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -191,7 +194,7 @@ def test_a_frozen_eye_stays_as_it_is_while_the_rest_learns() -> None:
     free = [p for p in model.parameters() if p.requires_grad]
     assert len(free) == len(list(model.parameters())) - len(list(model.eye.parameters()))
     optimizer = torch.optim.Adam(free, lr=0.1)
-    model(PICTURES, CAPTIONS, torch.tensor(OF)).known.sum().backward()
+    model(PICTURES, CAPTIONS, torch.tensor(OF)).hidden.sum().backward()
     optimizer.step()
     assert all(value.equal(before[name]) for name, value in model.eye.state_dict().items())
 
@@ -215,14 +218,12 @@ def test_whoever_watches_is_told_the_grid_and_changes_nothing() -> None:
         torch.testing.assert_close(own, expected.double())
 
 
-def test_while_decoding_beams_are_watched_each_by_itself() -> None:
+def test_an_eye_of_patches_is_watched_as_well() -> None:
     model = build(CONFIGS["vit of another width"])
     with saccade.looking(model) as trace:
-        state = model.start(PICTURES).spread(2)
-        model.step(WORDS[:6], state)
+        told(model)
     assert trace.axes["decoder.1.cross"] == (TARGET, Axis("source", "grid", 2, 3))
     assert trace.axes["eye.encoder.encoder.0.self"][0] == Axis("image", "grid", 2, 3, special=1)
-    assert trace.weights()["decoder.1.cross"].shape == (6, 2, 1, 6)
     assert set(trace) == set(sites(model))
 
 
@@ -292,7 +293,7 @@ def test_overfits_one_batch(config: CaptionTransformerConfig) -> None:
     words = torch.cat([torch.tensor([1, 4, 5, 6 + i]) for i in range(3)])  # only pictures tell
     captions, of = rows([3] * 3, words.view(3, 4)[:, :-1].flatten()), torch.arange(3)
     for _ in range(300):
-        known = model(PICTURES, captions, of).known
+        known = model(PICTURES, captions, of).hidden
         loss = F.cross_entropy(model.output(known), words.view(3, 4)[:, 1:].flatten())
         if loss < 0.1:
             return

@@ -11,7 +11,7 @@ def test_is_torchs_lstm_that_reads_the_mean_of_all_cells_first() -> None:
     model = build(TOLD)
     cells, grid = model.eye(PICTURES)
     rnn = model.rnn.layers[0]
-    for caption, of, known in zip(CAPTIONS, OF, each(CAPTIONS, told(model).known)):
+    for caption, of, known in zip(CAPTIONS, OF, each(CAPTIONS, told(model).hidden)):
         mean = sum(cells[of]) / (grid.height * grid.width)
         words = [model.embedding.weight[word] for word in caption]
         expected, _ = rnn(torch.stack([model.picture.weight @ mean, *words])[None])
@@ -30,11 +30,11 @@ def test_the_picture_enters_once_and_before_the_first_word() -> None:
 
 def test_dropout_varies_what_goes_in_and_what_comes_out_while_training_alone() -> None:
     model = build(TOLD)
-    still = told(model).known
+    still = told(model).hidden
     model.dropout.rate = 0.5
-    assert torch.equal(told(model).known, still)
+    assert torch.equal(told(model).hidden, still)
     model.train().eye.eval()  # its batch norms vary too
-    dropped = told(model).known
+    dropped = told(model).hidden
     assert 0.2 < float((dropped == 0).double().mean()) < 0.8
     kept = dropped != 0
     assert not torch.allclose(dropped[kept], 2 * still[kept])  # its input was dropped from too

@@ -10,12 +10,13 @@ from torch import Tensor
 
 from saccade.attention.axes import TARGET, Axis
 from saccade.attention.look.looking import looking
-from saccade.data.vocabulary import START
-from saccade.decode.beam import Beam, search
+from saccade.data.vocabulary import OURS
 from saccade.errors import ConfigError
-from saccade.models.caption.captioner import Told
+from saccade.models.caption.captioner import CaptionHidden
 from saccade.models.caption.show_attend_tell import Baseline, ByTime, ShowAttendTellConfig
 from tests.models.gallery import CAPTIONS, HARD, OF, PICTURES, SOFT, build, each, rows, told
+
+START = OURS.start
 
 EXACT = {"atol": 1e-10, "rtol": 0}
 both = pytest.mark.parametrize("config", [SOFT, HARD], ids=["soft", "hard"])
@@ -52,7 +53,7 @@ def test_computes_the_published_equations(config: ShowAttendTellConfig) -> None:
     found, (cells, _) = told(model), model.eye(PICTURES)
     assert found.looked is not None
     hard = config.glance == "hard"
-    for i, known in enumerate(each(CAPTIONS, found.known)):
+    for i, known in enumerate(each(CAPTIONS, found.hidden)):
         expected = written_out(model, CAPTIONS[i], cells[OF[i]], hard=hard)
         torch.testing.assert_close(known, expected[0], **EXACT)
         torch.testing.assert_close(found.looked[i, : len(CAPTIONS[i])], expected[1], **EXACT)
@@ -74,11 +75,11 @@ def test_a_gate_that_is_shut_removes_the_picture() -> None:
     other = [PICTURES, PICTURES.flip(0)]
     with torch.no_grad():
         model.cross_attention.gate.bias.fill_(-1e9)
-    first, second = (told(model, pictures=x).known for x in other)
+    first, second = (told(model, pictures=x).hidden for x in other)
     assert not torch.allclose(first, second)  # the first state still comes from it
     with torch.no_grad():
         model.first.weight.zero_()
-    first, second = (told(model, pictures=x).known for x in other)
+    first, second = (told(model, pictures=x).hidden for x in other)
     torch.testing.assert_close(first, second, **EXACT)
 
 
@@ -109,25 +110,7 @@ def test_a_watcher_is_shown_the_same_step_by_step(config: ShowAttendTellConfig) 
     torch.testing.assert_close(trace.weights()["cross"][0], expected)
 
 
-@both
-def test_beams_tell_where_they_looked(config: ShowAttendTellConfig) -> None:
-    """What a hypothesis saw on its way is what it sees when it is read again."""
-    model = build(config)
-    first, limits = torch.full((2,), START), torch.tensor([6, 5])
-    with looking(model, only="cross") as trace:
-        beams = search(
-            model, model.start(PICTURES), first, limits=limits, beam=Beam(size=3), trace=trace
-        )
-    for of, hypotheses in enumerate(beams):
-        for one in hypotheses:
-            words = [START, *one.tokens][: len(one.tokens) + one.finished]
-            with looking(model, only="cross") as trace:
-                told(model, [words], torch.tensor([of]))
-            found = one.attention["cross"].weights
-            torch.testing.assert_close(found, trace.weights()["cross"])
-
-
-def drawn(seed: int, **changes: Any) -> Told:
+def drawn(seed: int, **changes: Any) -> CaptionHidden:
     model = build(replace(HARD, **changes)).train()
     model.eye.eval()
     torch.manual_seed(seed)
@@ -136,8 +119,8 @@ def drawn(seed: int, **changes: Any) -> Told:
 
 def test_glances_are_drawn_by_the_seed() -> None:
     first, again, other = (drawn(seed, soft_batches=0.0) for seed in (0, 0, 1))
-    assert torch.equal(first.known, again.known)
-    assert not torch.allclose(first.known, other.known)
+    assert torch.equal(first.hidden, again.hidden)
+    assert not torch.allclose(first.hidden, other.hidden)
 
 
 def test_the_chance_of_a_glance_is_the_weight_of_its_cell() -> None:
@@ -159,7 +142,7 @@ def test_so_many_batches_are_soft() -> None:
     assert soft.glances.hard == 0
     model = build(HARD)
     twin = build(replace(HARD, glance="soft"))
-    torch.testing.assert_close(soft.known, told(twin).known, **EXACT)
+    torch.testing.assert_close(soft.hidden, told(twin).hidden, **EXACT)
     torch.manual_seed(0)
     site = model.train().cross_attention
     share = sum(float(site.hard()) for _ in range(400)) / 400
@@ -189,7 +172,7 @@ def test_equal_cells_are_told_apart_by_their_places_alone(places: bool) -> None:
     plain = torch.full((1, 3, 32, 32), 90, dtype=torch.uint8)
     cells, grid = model.eye(plain)
     model.eye.forward = lambda _: (cells[:, :1].expand_as(cells), grid)
-    keys = model.start(plain).seen.keys[0]
+    keys = model.start(plain).memory.keys[0]
     apart = torch.cdist(keys, keys) + torch.eye(len(keys))
     assert (apart.min() > 1e-3) if places else torch.equal(keys, keys[:1].expand_as(keys))
 

@@ -1,4 +1,4 @@
-"""Sentences end to end: the same as padded ones, and what fills a room changes nothing."""
+"""Sentences end to end: the same as padded ones, and what fills a shape changes nothing."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,11 +11,12 @@ from saccade.attention.look.looking import looking
 from saccade.config import ModelConfig
 from saccade.data.mixed import MixedBatches
 from saccade.data.ragged import Ragged
-from saccade.data.rows import Room, Rows
-from saccade.data.vocabulary import PAD
+from saccade.data.rows import BatchShape, Rows
+from saccade.data.vocabulary import OURS
 from saccade.models import GptConfig, TransformerConfig
+from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.language import task as language
-from saccade.tasks.language.task import LanguageBatch, Lines
+from saccade.tasks.language.task import LanguageBatch, Sentences
 from saccade.tasks.translation import task as translation
 from saccade.tasks.translation.task import TranslationBatch, collate
 from tests.models.zoo import LANGUAGE, TRANSLATORS, VOCABULARY, build, shrunk
@@ -25,21 +26,22 @@ GPTS = {n: c for n, c in LANGUAGE.items() if isinstance(c, GptConfig)}
 LATER = torch.randint(4, VOCABULARY, (40,), generator=torch.Generator().manual_seed(0)).tolist()
 SOURCES = [LATER[:5], LATER[5:6], [], LATER[7:14], LATER[3:6], LATER[6:9]]
 TARGETS = [LATER[14:16], LATER[16:22], LATER[22:23], [], LATER[8:12], LATER[4:8]]
-ROOMS = Room(64, 10, 16), Room(48, 10, 16)
+SHAPES = BatchShape(64, 10, 16), BatchShape(48, 10, 16)
 SMOOTHING = 0.1
 
 
-def pairs(rooms: tuple[Room, Room] | None = None) -> TranslationBatch:
+def pairs(shapes: tuple[BatchShape, BatchShape] | None = None) -> TranslationBatch:
     sides = Ragged.of(SOURCES), Ragged.of(TARGETS)
-    return collate(sides, torch.arange(len(SOURCES)), rooms=rooms)
+    return collate(sides, torch.arange(len(SOURCES)), OURS, shapes=shapes)
 
 
-def lines(room: Room | None = None) -> LanguageBatch:
-    batch = Lines(Ragged.of(SOURCES), budget=1000, seed=0).batch(torch.arange(6), counts=True)
-    if room is None:
+def lines(shape: BatchShape | None = None) -> LanguageBatch:
+    every = Sentences(Ragged.of(SOURCES), OURS, budget=1000, seed=0)
+    batch = every.batch(torch.arange(6), counts=True)
+    if shape is None:
         return batch
-    words = Rows.of(batch.words.tokens, batch.words.lengths, room=room)
-    rest = batch.labels.new_full((len(words.tokens) - len(batch.labels),), PAD)
+    words = Rows.of(batch.words.tokens, batch.words.lengths, shape=shape)
+    rest = batch.labels.new_full((len(words.tokens) - len(batch.labels),), IGNORED)
     return LanguageBatch(words, torch.cat([batch.labels, rest]), batch.tokens)
 
 
@@ -97,8 +99,8 @@ def with_gradients(model: nn.Module, loss: Tensor) -> tuple[Tensor, dict[str, Te
 def test_filling_changes_neither_loss_nor_gradients_of_a_translation(config: ModelConfig) -> None:
     model = build(config).train()
     plain, filled = (
-        with_gradients(model, translation._loss(model, pairs(rooms), SMOOTHING))
-        for rooms in (None, ROOMS)
+        with_gradients(model, translation._loss(model, pairs(shapes), SMOOTHING))
+        for shapes in (None, SHAPES)
     )
     assert plain[1].keys() == dict(model.named_parameters()).keys()
     torch.testing.assert_close(filled, plain, rtol=1e-9, atol=1e-11)
@@ -108,8 +110,8 @@ def test_filling_changes_neither_loss_nor_gradients_of_a_translation(config: Mod
 def test_filling_changes_neither_loss_nor_gradients_of_a_text(config: ModelConfig) -> None:
     model = build(config).train()
     plain, filled = (
-        with_gradients(model, language._loss(model, lines(room), SMOOTHING))
-        for room in (None, ROOMS[0])
+        with_gradients(model, language._loss(model, lines(shape), SMOOTHING))
+        for shape in (None, SHAPES[0])
     )
     assert plain[1].keys() == dict(model.named_parameters()).keys()
     torch.testing.assert_close(filled, plain, rtol=1e-9, atol=1e-11)
@@ -118,7 +120,7 @@ def test_filling_changes_neither_loss_nor_gradients_of_a_text(config: ModelConfi
 def test_filling_needs_no_position_beyond_those_of_the_longest_text() -> None:
     """However long the kernels are told that sequences may be."""
     rows = [[5] * 18] * 3 + [[4]] * 2
-    cut = Lines(Ragged.of(rows), budget=40, seed=0, plan=MixedBatches.plan)
+    cut = Sentences(Ragged.of(rows), OURS, budget=40, seed=0, make_batching=MixedBatches.of_lengths)
     model = build(replace(shrunk(GptConfig()), longest=19))  # type: ignore[call-arg]
     for chosen in cut.epoch(0):
         batch = cut.batch(chosen, counts=True)
@@ -136,15 +138,15 @@ UNPACKED = {
 def test_models_that_cannot_pack_are_padded_and_filling_changes_nothing(config: Any) -> None:
     model = build(config).train()
     plain, filled = (
-        with_gradients(model, translation._loss(model, pairs(rooms), SMOOTHING))
-        for rooms in (None, ROOMS)
+        with_gradients(model, translation._loss(model, pairs(shapes), SMOOTHING))
+        for shapes in (None, SHAPES)
     )
     torch.testing.assert_close(filled, plain, rtol=1e-9, atol=1e-11)
 
 
 LOOKED_AT = {
     "translation": (TransformerConfig(residual="pre"), pairs, translation._loss),
-    "translation, filled up": (TransformerConfig(), lambda: pairs(ROOMS), translation._loss),
+    "translation, filled up": (TransformerConfig(), lambda: pairs(SHAPES), translation._loss),
     "text": (GptConfig(), lines, language._loss),
 }
 

@@ -4,6 +4,7 @@ import io
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,15 +19,17 @@ from saccade.data.images.decode import ImageError
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.read import read_images
 from saccade.data.rows import Rows
-from saccade.data.vocabulary import END, START, Vocabulary
+from saccade.data.vocabulary import OURS, Vocabulary
 from saccade.data.words import words
-from saccade.decode.engine import Decoding, decode
+from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
 from saccade.models import CaptionTransformerConfig, ShowAndTellConfig, ShowAttendTellConfig
 from saccade.models.caption.captioner import CaptionerConfig
-from saccade.tasks.captioning.captioner import EVERY_CELL, Described, Describer
+from saccade.tasks.captioning.captioner import EVERY_CELL, ImageCaptioner, WrittenCaption
 from saccade.tasks.captioning.data import CaptioningSettings
 from tests.data.images_made import PICTURES, in_folder, metadata, picture
+
+_, START, END, _ = OURS
 
 TEXTS = ["a red ring and a blue star", "two big crosses above a small green circle", "stars"]
 SMALL = {"encoder": "resnet-nano", "width": 16}
@@ -50,7 +53,7 @@ LOOKING = EVERY[1:]
 
 
 @cache
-def describer(name: str, *, level: str = "bpe") -> Describer:
+def describer(name: str, *, level: str = "bpe") -> ImageCaptioner:
     torch.manual_seed(0)
     known = Vocabulary.train(TEXTS * 3, size=275, level=level)  # type: ignore[arg-type]
     model = replace(CONFIGS[name], vocabulary=len(known)).build()
@@ -59,7 +62,7 @@ def describer(name: str, *, level: str = "bpe") -> Describer:
             # Large enough for pictures and words to matter, small enough to matter still.
             size = 0.12 if part.startswith("eye.") else 0.3
             parameter.add_(size * torch.randn(parameter.shape))
-    return Describer(model, known, CaptioningSettings(image=32, longest=6, level=level))  # type: ignore[arg-type]
+    return ImageCaptioner(model, known, CaptioningSettings(image=32, longest=6, level=level))  # type: ignore[arg-type]
 
 
 def pictures(count: int) -> Tensor:
@@ -68,8 +71,10 @@ def pictures(count: int) -> Tensor:
     return (255 * torch.nn.functional.interpolate(coarse, (32, 32))).to(torch.uint8)
 
 
-def said(tool: Describer, images: Tensor, how: Decoding, *, look: bool = False) -> list[list[int]]:
-    found = dict(tool.describe(images, how, look=look))
+def said(
+    tool: ImageCaptioner, images: Tensor, how: Decoding, *, look: bool = False
+) -> list[list[int]]:
+    found = dict(tool.caption(images, how, look=look))
     return [found[row].tokens for row in range(len(images))]
 
 
@@ -103,7 +108,7 @@ def test_a_beam_of_one_takes_the_best_word_of_the_whole_model_each_time(name: st
         with torch.no_grad():
             while words[-1] != END and len(words) <= tool.settings.longest:
                 rows = Rows.of(torch.tensor(words), torch.tensor([len(words)]))
-                known = tool.model(image[None], rows, torch.tensor([0])).known
+                known = tool.model(image[None], rows, torch.tensor([0])).hidden
                 words.append(int(tool.model.output(known[-1:]).argmax()))  # type: ignore[operator]
         expected = [word for word in words[1:] if word != END]
         assert said(tool, image[None], Decoding(beam=1)) == [expected]
@@ -113,8 +118,8 @@ def test_a_beam_of_one_takes_the_best_word_of_the_whole_model_each_time(name: st
 @pytest.mark.parametrize("name", LOOKING)
 def test_a_caption_read_again_is_looked_at_as_when_it_was_found(name: str) -> None:
     tool, images = describer(name), pictures(2)
-    watched = dict(tool.describe(images, Decoding(beam=3, n_best=2), look=True))
-    plain = dict(tool.describe(images, Decoding(beam=3, n_best=2)))
+    watched = dict(tool.caption(images, Decoding(beam=3, n_best=2), look=True))
+    plain = dict(tool.caption(images, Decoding(beam=3, n_best=2)))
     for row, one in watched.items():
         for seen, unseen in zip((one, *one.others), (plain[row], *plain[row].others)):
             later = tool.looked(images[row], unseen)
@@ -128,28 +133,27 @@ def test_a_caption_read_again_is_looked_at_as_when_it_was_found(name: str) -> No
 @pytest.mark.parametrize("name", LOOKING)
 def test_captions_are_watched_as_if_the_search_itself_had_been(name: str) -> None:
     tool, images, how = describer(name), pictures(2), Decoding(beam=3, n_best=2)
-    first, limits = torch.full((2,), START), tool.limits(2)
-    with looking(tool.model, keep=EVERY_CELL, only="cross") as trace, torch.inference_mode():
-        state = tool.model.start(images)  # type: ignore[operator]
-        searched = decode(tool.model, state, first, limits=limits, how=how, trace=trace)  # type: ignore[arg-type]
-    for row, one in tool.describe(images, how, look=True):
-        for expected, found in zip(searched[row], (one, *one.others), strict=True):
-            assert found.tokens == expected.tokens
-            for site, glance in expected.attention.items():
-                for kind, values in glance.tensors().items():
-                    mine = found.attention[site].tensors()[kind]
-                    torch.testing.assert_close(mine, values, equal_nan=True)
+    model: Any = tool.model
+    for row, best in tool.caption(images, how, look=True):
+        for one in (best, *best.others):
+            words = [START, *one.tokens][: len(one.tokens) + one.finished]
+            with looking(model, keep=EVERY_CELL, only="cross") as trace, torch.inference_mode():
+                state = model.start(images[row : row + 1])
+                for word in words:
+                    _, state = model.step(torch.tensor([word]), state)
+            for site, weights in trace.weights().items():
+                torch.testing.assert_close(one.attention[site].weights, weights)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKING)
 def test_words_gather_their_pieces_on_the_cells_of_the_picture(name: str) -> None:
     tool, images = describer(name), pictures(3)
-    maps = {row: one for row, one, _ in tool.reread(images, TEXTS)}
+    maps = {row: one for row, one, _ in tool.read_captions(images, TEXTS)}
     for row, text in enumerate(TEXTS):
         pieces = tool.vocabulary.encode(text)
         assert len(pieces) > len(words(text))
-        unseen = Described(text, 0.0, 0.0, finished=True, attention={}, tokens=pieces)
+        unseen = WrittenCaption(text, 0.0, 0.0, finished=True, attention={}, tokens=pieces)
         forced = tool.looked(images[row], unseen)
         weights = torch.stack([w.mean(dim=0) for w in tool.weights(forced).values()]).mean(dim=0)
         assert maps[row].shape == (len(words(text)), *forced.shape)
@@ -164,7 +168,7 @@ def test_words_gather_their_pieces_on_the_cells_of_the_picture(name: str) -> Non
 
 def test_what_is_no_cell_of_the_picture_is_left_out_of_the_maps() -> None:
     tool, images = describer("soft", level="words"), pictures(1)
-    one = dict(tool.describe(images, Decoding(beam=1), look=True))[0]
+    one = dict(tool.caption(images, Decoding(beam=1), look=True))[0]
     (cells,) = tool.weights(one).values()
     registers = replace(one, cells=Axis("source", "grid", 3, 5, special=1))
     maps = tool.words_looked_at(registers)
@@ -174,7 +178,7 @@ def test_what_is_no_cell_of_the_picture_is_left_out_of_the_maps() -> None:
 def test_pictures_that_are_given_up_have_no_caption(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("saccade.tasks.captioning.captioner.BATCH", 2)
     tool = describer("soft")
-    found = dict(tool.describe(pictures(5), Decoding(beam=2), on_step=lambda step: [0, 3]))
+    found = dict(tool.caption(pictures(5), Decoding(beam=2), on_step=lambda step: [0, 3]))
     assert sorted(found) == [1, 2, 4]
 
 
@@ -182,10 +186,10 @@ def test_a_model_that_looks_once_says_so() -> None:
     tool = describer("show-and-tell")
     message = "^ShowAndTell does not look at the picture while it speaks: it has no attention to"
     with pytest.raises(ConfigError, match=message):
-        list(tool.describe(pictures(1), Decoding(), look=True))
+        list(tool.caption(pictures(1), Decoding(), look=True))
     with pytest.raises(ConfigError, match=message):
-        list(tool.reread(pictures(1), ["a star"]))
-    one = dict(tool.describe(pictures(1), Decoding()))[0]
+        list(tool.read_captions(pictures(1), ["a star"]))
+    one = dict(tool.caption(pictures(1), Decoding()))[0]
     with pytest.raises(ConfigError, match="nobody watched this caption being made"):
         tool.words_looked_at(one)
 
@@ -233,7 +237,7 @@ def test_pillow_images_are_turned_upright() -> None:
         (b"", "empty image: the file has 0 bytes; fetch it again"),
         (Image.open(io.BytesIO(picture(0, side=64)[:900])), "damaged image: "),
     ],
-    ids=str,
+    ids=lambda one: one[:30] if isinstance(one, str) else type(one).__name__,
 )
 def test_what_is_no_image_is_named_with_the_reason(image: object, message: str) -> None:
     with pytest.raises(ImageError) as caught:

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
 from saccade.data.rows import Rows
-from saccade.data.vocabulary import PAD, Vocabulary
+from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.metrics.outcomes import read_groups
-from saccade.models.caption.captioner import Told
+from saccade.models.caption.captioner import CaptionHidden
 from saccade.tasks.captioning.equalizer import (
     Concern,
     EqualizerSettings,
@@ -25,6 +25,7 @@ from saccade.tasks.captioning.equalizer import (
     norms_left_alone,
     terms,
 )
+from saccade.tasks.cross_entropy import IGNORED
 
 WORDS = 7
 TABLE = torch.tensor([2, 2, 2, 2, 0, 1, 0])  # words 4 and 6 say the first group, 5 the second
@@ -51,10 +52,10 @@ class Teller(nn.Module):
     def output(self) -> OutputLayer:
         return OutputLayer(self.weight)
 
-    def forward(self, pictures: Tensor, captions: Rows, of: Tensor) -> Told:
+    def forward(self, pictures: Tensor, captions: Rows, of: Tensor) -> CaptionHidden:
         self.norm(pictures.float())
         bright = pictures.double().flatten(1).mean(dim=1)[of].repeat_interleave(captions.lengths)
-        return Told(self.known * bright[:, None] / 100)
+        return CaptionHidden(self.known * bright[:, None] / 100)
 
 
 def asked(*, hidden: bool = True, gone: tuple[bool, bool] = (True, True)) -> Concern:
@@ -64,7 +65,7 @@ def asked(*, hidden: bool = True, gone: tuple[bool, bool] = (True, True)) -> Con
 
 def added(settings: EqualizerSettings, about: Concern, model: Teller | None = None) -> Tensor:
     teller = model or Teller()
-    told = Told(teller.known)
+    told = CaptionHidden(teller.known)
     return terms(teller, told, ROWS, OF, LABELS, about, settings)
 
 
@@ -184,16 +185,16 @@ def test_terms_do_not_depend_on_the_size_of_the_batch() -> None:
     pictures = torch.full((4, 3, 2, 2), 50, dtype=torch.uint8)
     about = concern(TABLE, twice, of, labels, (pictures, torch.ones(4, dtype=torch.bool)))
     model.known = model.known.detach().repeat(2, 1)
-    found = terms(model, Told(model.known), twice, of, labels, about, SETTINGS)
+    found = terms(model, CaptionHidden(model.known), twice, of, labels, about, SETTINGS)
     torch.testing.assert_close(found, 2 * once)
 
 
 def test_a_batch_without_a_group_or_without_labels_adds_nothing_wrong() -> None:
     model = Teller()
-    none = torch.full_like(LABELS, PAD)
+    none = torch.full_like(LABELS, IGNORED)
     hidden = torch.zeros(2, 3, 2, 2, dtype=torch.uint8), torch.ones(2, dtype=torch.bool)
     about = concern(TABLE, ROWS, OF, none, hidden)
-    found = terms(model, Told(model.known), ROWS, OF, none, about, SETTINGS)
+    found = terms(model, CaptionHidden(model.known), ROWS, OF, none, about, SETTINGS)
     assert found.item() == 0
 
 

@@ -15,12 +15,14 @@ from saccade.config import from_dict, to_dict
 from saccade.data import shapes
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.caption.captioner import Told
+from saccade.models.caption.captioner import Captioner, CaptionHidden
+from saccade.tasks.base import Preparation
 from saccade.tasks.captioning import data as captioned
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.task import Captioning
 from tests.data.images_made import in_folder, rows
+from tests.tasks import total_loss
 
 FULL = EqualizerSettings(confusion=10.0, confident=1.0, masked=1.0)
 BIASED = CaptioningSettings(world="biased", scenes=12)
@@ -33,10 +35,10 @@ def _few_to_validate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def task(settings: CaptioningSettings) -> Captioning:
-    return Captioning(settings, batch_tokens=250, seed=0)
+    return Captioning(settings, Preparation(budget=250, seed=0))
 
 
-class Sums(nn.Module):
+class Sums(Captioner):
     """Knows of each word its number and the brightness of the picture."""
 
     def __init__(self, vocabulary: int) -> None:
@@ -50,10 +52,16 @@ class Sums(nn.Module):
     def output(self) -> OutputLayer:
         return OutputLayer(self.readout.weight, self.readout.bias)
 
-    def forward(self, pictures: Tensor, captions: Rows, of: Tensor) -> Told:
+    def start(self, pictures: Tensor) -> Any:
+        raise NotImplementedError
+
+    def step(self, tokens: Tensor, state: Any) -> Any:
+        raise NotImplementedError
+
+    def forward(self, pictures: Tensor, captions: Rows, of: Tensor) -> CaptionHidden:
         self.seen.append(pictures)
         bright = pictures.float().mean(dim=(1, 2, 3))[of].repeat_interleave(captions.lengths)
-        return Told(self.embedding(captions.tokens) * bright[:, None] / 255)
+        return CaptionHidden(self.embedding(captions.tokens) * bright[:, None] / 255)
 
 
 def test_nothing_changes_while_it_is_off() -> None:
@@ -61,10 +69,10 @@ def test_nothing_changes_while_it_is_off() -> None:
     batch = off.batch(0)
     assert batch.asked is None
     model = Sums(len(off.vocabulary))
-    off.loss(model, batch)
+    total_loss(off, model, batch)
     assert len(model.seen) == 1
     other = replace(BIASED, equalizer=EqualizerSettings(groups=("ship", "plane")))
-    assert torch.equal(task(other).loss(model, batch), off.loss(model, batch))
+    assert torch.equal(total_loss(task(other), model, batch), total_loss(off, model, batch))
 
 
 def test_hidden_pictures_go_with_their_captions() -> None:
@@ -75,7 +83,7 @@ def test_hidden_pictures_go_with_their_captions() -> None:
         batch = one.batch(position)
         assert batch.asked is not None
         assert batch.asked.hidden is not None
-        for picture, hidden in zip(batch.pictures, batch.asked.hidden):
+        for picture, hidden in zip(batch.images, batch.asked.hidden):
             scene = by_picture[picture.numpy().tobytes()]
             assert np.array_equal(hidden.numpy().transpose(1, 2, 0), shapes.hidden(scene))
 
@@ -87,14 +95,14 @@ def test_steps_are_where_a_group_is_due() -> None:
     words = one.vocabulary.pieces(batch.labels.tolist())
     expected = [i for i, word in enumerate(words) if word in shapes.GROUPS]
     assert batch.asked.steps.tolist() == batch.asked.unseen.tolist() == expected
-    assert len(expected) == 4 * len(batch.pictures)  # one of five says figure
+    assert len(expected) == 4 * len(batch.images)  # one of five says figure
 
 
 def test_hidden_pictures_vary_as_the_others_do() -> None:
     one = task(replace(EQUAL, augment="flip"))
     plain = task(EQUAL)
     batch, same = one.batch(0), plain.batch(0)
-    flipped = (batch.pictures != same.pictures).flatten(1).any(dim=1)
+    flipped = (batch.images != same.images).flatten(1).any(dim=1)
     assert batch.asked is not None
     assert same.asked is not None
     assert flipped.any()
@@ -114,9 +122,9 @@ def test_the_loss_has_what_is_asked_and_hides_no_more_than_needed(
 ) -> None:
     one = task(replace(BIASED, equalizer=equalizer))
     model, batch = Sums(len(one.vocabulary)), one.batch(0)
-    loss = one.loss(model, batch)
+    loss = total_loss(one, model, batch)
     assert len(model.seen) == forwards
-    assert loss > task(BIASED).loss(model, batch._replace(asked=None))
+    assert loss > total_loss(task(BIASED), model, batch._replace(asked=None))
     loss.backward()
     assert model.embedding.weight.grad is not None
     assert batch.shape != one.batch(0)._replace(asked=None).shape
@@ -126,7 +134,7 @@ def test_a_share_of_a_batch_that_counts_nothing_adds_nothing() -> None:
     one = task(EQUAL)
     model, batch = Sums(len(one.vocabulary)), one.batch(0, shard=90, shards=100)
     assert batch.tokens == 0
-    assert one.loss(model, batch).item() == 0
+    assert total_loss(one, model, batch).item() == 0
 
 
 def test_a_users_pictures_are_hidden_by_their_boxes(
@@ -151,7 +159,7 @@ def test_a_users_pictures_are_hidden_by_their_boxes(
     batch = one.batch(0)
     assert batch.asked is not None
     assert batch.asked.hidden is not None
-    changed = (batch.asked.hidden != batch.pictures).flatten(1).any(dim=1)
+    changed = (batch.asked.hidden != batch.images).flatten(1).any(dim=1)
     assert 0 < changed.sum() < len(changed)
     assert len(batch.asked.steps) == len(changed)
     assert len(batch.asked.unseen) == changed.sum()

@@ -11,8 +11,8 @@ from torch.distributions import Categorical
 
 from saccade.blocks.output import OutputLayer
 from saccade.data.rows import Rows
-from saccade.data.vocabulary import END, PAD, START
-from saccade.models.caption.captioner import Glances, Told
+from saccade.data.vocabulary import OURS
+from saccade.models.caption.captioner import CaptionHidden, Glances
 from saccade.models.caption.show_attend_tell import Baseline, ShowAttendTellConfig
 from saccade.tasks.captioning.data import HardSettings
 from saccade.tasks.captioning.losses import (
@@ -22,6 +22,9 @@ from saccade.tasks.captioning.losses import (
     score_function,
     uncovered,
 )
+from saccade.tasks.cross_entropy import IGNORED
+
+_, START, END, _ = OURS
 
 CELLS, WORDS = 3, 2
 TOY = ShowAttendTellConfig(vocabulary=6, width=4, hidden=3, dropout=0.0, glance="hard")
@@ -44,7 +47,7 @@ def toy() -> Any:
     return model
 
 
-def along(model: Any, path: tuple[int, ...]) -> Told:
+def along(model: Any, path: tuple[int, ...]) -> CaptionHidden:
     """What is told if the glances go this way."""
     left = list(path)
     model.cross_attention.draw = lambda a: torch.full_like(a[..., :1], left.pop(0)).long()
@@ -63,7 +66,7 @@ def expected_cost(model: Any) -> Tensor:
     for path in paths():
         found = along(model, path)
         chance = math.prod(found.looked[0, t, cell] for t, cell in enumerate(path))
-        scores = model.output(found.known).log_softmax(dim=-1)
+        scores = model.output(found.hidden).log_softmax(dim=-1)
         total = total - chance * scores.gather(1, LABELS[:, None]).sum()
     return total
 
@@ -119,18 +122,18 @@ def test_without_the_estimate_the_gradient_is_another() -> None:
         assert (other - exact).norm() > 0.05 * exact.norm()
 
 
-def glanced(*, hard: float = 1.0, seed: int = 0) -> tuple[Told, Tensor, Rows, Any]:
+def glanced(*, hard: float = 1.0, seed: int = 0) -> tuple[CaptionHidden, Tensor, Rows, Any]:
     """Three captions, the last of which does not count."""
     rng = torch.Generator().manual_seed(seed)
     captions = Rows.of(torch.ones(7, dtype=torch.long), torch.tensor([2, 4, 1]))
-    labels = torch.tensor([4, 2, 3, 5, 4, 2, PAD])
+    labels = torch.tensor([4, 2, 3, 5, 4, 2, IGNORED])
     there = (torch.arange(4) < captions.lengths[:, None]).double()
     looked = torch.randn(3, 4, 5, generator=rng, dtype=torch.float64).softmax(dim=2)
     chance = torch.randn(3, 4, generator=rng, dtype=torch.float64) * there
     known = torch.randn(7, 3, generator=rng, dtype=torch.float64).requires_grad_()
     layer = OutputLayer(torch.randn(6, 3, generator=rng, dtype=torch.float64))
     glances = Glances(chance.requires_grad_(), torch.tensor(hard, dtype=torch.float64))
-    return Told(known, looked * there[:, :, None], glances), labels, captions, layer
+    return CaptionHidden(known, looked * there[:, :, None], glances), labels, captions, layer
 
 
 def test_is_the_sum_of_its_terms_over_what_counts() -> None:
@@ -139,8 +142,8 @@ def test_is_the_sum_of_its_terms_over_what_counts() -> None:
     assert told.looked is not None
     settings, baseline = HardSettings(reinforce=0.3, entropy=0.02), Baseline().double()
     baseline.cost.fill_(0.4)
-    log_p = layer(told.known).log_softmax(dim=1)
-    cost = [-log_p[i, label] for i, label in enumerate(labels)]
+    log_p = layer(told.hidden).log_softmax(dim=1)
+    cost = [-log_p[i, label] for i, label in enumerate(labels[:6])]
     expected = sum(cost[:6])
     for row, words in ((0, [0, 1]), (1, [2, 3, 4, 5])):
         advantage = sum(cost[i] for i in words).item() / len(words) - 0.4
@@ -164,13 +167,13 @@ def test_captions_that_do_not_count_change_nothing_and_leave_the_baseline() -> N
     told, labels, captions, layer = glanced()
     baseline = Baseline().double()
     baseline.cost.fill_(0.4)
-    nothing = torch.full_like(labels, PAD)
+    nothing = torch.full_like(labels, IGNORED)
     loss = reinforced(told, layer, nothing, captions, HardSettings(), baseline)
     loss.backward()
     assert told.glances is not None
     assert loss == 0
     assert baseline.cost == 0.4
-    assert not told.known.grad.any()  # type: ignore[union-attr]
+    assert not told.hidden.grad.any()  # type: ignore[union-attr]
     assert not told.glances.log_chance.grad.any()  # type: ignore[union-attr]
 
 

@@ -10,7 +10,14 @@ from saccade.data import shapes
 from saccade.data.images.lattice import Lattice
 from saccade.decode.engine import Decoding
 from saccade.tasks.captioning.data import Captioned, CaptioningSettings, read_captioned
-from saccade.tasks.captioning.pointing import at_words, can_point, point, pointed, summed, tell
+from saccade.tasks.captioning.pointing import (
+    at_words,
+    can_point,
+    point,
+    pointed,
+    summed,
+    write_captions,
+)
 from saccade.tasks.captioning.regions import Region
 from tests.tasks.pointer import Blind, Pointer
 
@@ -24,7 +31,7 @@ def told() -> Captioned:
 
 
 def play(player: Pointer, told: Captioned) -> dict[str, Any]:
-    said = tell(player, told, HOW, look=True)
+    said = write_captions(player, told, HOW, look=True)
     own = (one for number, caption in said for one in pointed(player, told, number, caption))
     return point(player, told, own)
 

@@ -94,7 +94,7 @@ def test_one_that_does_not_look_has_outcomes_and_no_pointing(balanced: Captioned
 def test_the_two_worlds_are_reported_side_by_side() -> None:
     one, two = (read_captioned(SETTINGS, world) for world in WORLDS)
     both = Captioned(
-        torch.cat([told.pictures[torch.arange(COUNT)] for told in (one, two)]),
+        torch.cat([told.images[torch.arange(COUNT)] for told in (one, two)]),
         one.captions + two.captions,
         "",
         one.scenes + two.scenes,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -12,18 +13,23 @@ from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
 from saccade.data.rows import Rows
-from saccade.data.vocabulary import END, PAD, START
+from saccade.data.vocabulary import OURS
 from saccade.errors import DataError
-from saccade.models.caption.captioner import Told
+from saccade.models.caption.captioner import Captioner, CaptionHidden
+from saccade.tasks.base import Preparation
 from saccade.tasks.captioning import data as captioned
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
 from saccade.tasks.captioning.task import Captioning, encode
+from saccade.tasks.cross_entropy import IGNORED
+from tests.tasks import total_loss
+
+_, START, END, _ = OURS
 
 SMALL = CaptioningSettings(scenes=23, image=32)
 
 
 def task(settings: CaptioningSettings = SMALL, *, words: int = 300, seed: int = 0) -> Captioning:
-    return Captioning(settings, batch_tokens=words, seed=seed)
+    return Captioning(settings, Preparation(budget=words, seed=seed))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,7 +44,7 @@ def small(few_held_back: None) -> Captioning:
     return task()
 
 
-class Sums(nn.Module):
+class Sums(Captioner):
     """Knows of each word its number and the brightness of the picture."""
 
     def __init__(self, vocabulary: int) -> None:
@@ -51,9 +57,15 @@ class Sums(nn.Module):
     def output(self) -> OutputLayer:
         return OutputLayer(self.readout.weight, self.readout.bias)
 
-    def forward(self, pictures: Tensor, captions: Rows, of: Tensor) -> Told:
+    def start(self, pictures: Tensor) -> Any:
+        raise NotImplementedError
+
+    def step(self, tokens: Tensor, state: Any) -> Any:
+        raise NotImplementedError
+
+    def forward(self, pictures: Tensor, captions: Rows, of: Tensor) -> CaptionHidden:
         bright = pictures.float().mean(dim=(1, 2, 3))[of].repeat_interleave(captions.lengths)
-        return Told(self.embedding(captions.tokens) * bright[:, None] / 255)
+        return CaptionHidden(self.embedding(captions.tokens) * bright[:, None] / 255)
 
 
 def captions_of(one: Captioning, position: int) -> list[str]:
@@ -72,11 +84,11 @@ def test_an_epoch_sees_every_picture_once_with_all_of_its_captions(small: Captio
 
 def test_captions_go_with_their_picture(small: Captioning) -> None:
     told = read_captioned(SMALL, "train")
-    mine = {int(told.pictures[torch.tensor([i])].long().sum()): i for i in range(len(told))}
+    mine = {int(told.images[torch.tensor([i])].long().sum()): i for i in range(len(told))}
     for position in range(small.batches_per_epoch):
         batch, texts = small.batch(position), captions_of(small, position)
         for text, of in zip(texts, batch.of.tolist()):
-            number = mine[int(batch.pictures[of].long().sum())]
+            number = mine[int(batch.images[of].long().sum())]
             assert text in told.captions[number]
 
 
@@ -96,19 +108,19 @@ def test_of_many_captions_some_are_chosen_and_others_in_another_epoch() -> None:
 def test_a_batch_is_a_function_of_seed_and_position(small: Captioning) -> None:
     for position in (0, 3, 1, 3):
         one, other = small.batch(position), task().batch(position)
-        assert torch.equal(one.pictures, other.pictures)
+        assert torch.equal(one.images, other.images)
         assert torch.equal(one.captions.tokens, other.captions.tokens)
-    assert not torch.equal(task(seed=1).batch(0).pictures[:3], small.batch(0).pictures[:3])
+    assert not torch.equal(task(seed=1).batch(0).images[:3], small.batch(0).images[:3])
 
 
 def test_shards_share_the_pictures_out(small: Captioning) -> None:
     whole = small.batch(0)
     parts = [small.batch(0, shard=shard, shards=3) for shard in range(3)]
-    assert sum(len(part.pictures) for part in parts) == len(whole.pictures)
+    assert sum(len(part.images) for part in parts) == len(whole.images)
     assert sum(part.tokens for part in parts) == whole.tokens
-    lone = small.batch(0, shard=len(whole.pictures), shards=len(whole.pictures) + 1)
+    lone = small.batch(0, shard=len(whole.images), shards=len(whole.images) + 1)
     assert lone.tokens == 0
-    assert (lone.labels == PAD).all()
+    assert (lone.labels == IGNORED).all()
 
 
 def test_words_are_shifted_by_one(small: Captioning) -> None:
@@ -128,9 +140,9 @@ def test_batches_hold_the_words_asked_for_on_average() -> None:
 
 def test_the_loss_is_the_cross_entropy_of_all_words(small: Captioning) -> None:
     model, batch = Sums(len(small.vocabulary)), small.batch(0)
-    known = model(batch.pictures, batch.captions, batch.of).known
+    known = model(batch.images, batch.captions, batch.of).hidden
     expected = F.cross_entropy(model.readout(known), batch.labels, reduction="sum")
-    torch.testing.assert_close(small.loss(model, batch), expected)
+    torch.testing.assert_close(total_loss(small, model, batch), expected)
 
 
 def test_validation_is_the_mean_over_all_words_of_the_validation_split(small: Captioning) -> None:
@@ -139,7 +151,7 @@ def test_validation_is_the_mean_over_all_words_of_the_validation_split(small: Ca
     tokens, _ = encode(told, small.vocabulary, longest=1000)
     words = total = 0.0
     for number in range(tokens.size):
-        bright = tokens.pictures[torch.tensor([number])].float().mean()
+        bright = tokens.images[torch.tensor([number])].float().mean()
         for row in range(int(tokens.first[number]), int(tokens.first[number + 1])):
             text = tokens.captions[row]
             x = model.embedding(torch.cat([torch.tensor([START]), text])) * bright / 255
@@ -153,12 +165,12 @@ def test_validation_is_the_mean_over_all_words_of_the_validation_split(small: Ca
 def test_varied_pictures_are_the_same_again_and_stay_pictures() -> None:
     varied = task(replace(SMALL, augment="crop"))
     one, again, plain = varied.batch(2), varied.batch(2), task().batch(2)
-    assert torch.equal(one.pictures, again.pictures)
-    assert one.pictures.dtype == torch.uint8
-    assert one.pictures.shape == plain.pictures.shape
-    assert not torch.equal(one.pictures, plain.pictures)
+    assert torch.equal(one.images, again.images)
+    assert one.images.dtype == torch.uint8
+    assert one.images.shape == plain.images.shape
+    assert not torch.equal(one.images, plain.images)
     first = varied.batch(2 + varied.batches_per_epoch)
-    assert not torch.equal(one.pictures, first.pictures)
+    assert not torch.equal(one.images, first.images)
 
 
 def test_captions_that_are_too_long_are_left_out_and_counted() -> None:
@@ -174,6 +186,7 @@ def test_captions_that_are_too_long_are_left_out_and_counted() -> None:
 
 def test_gathering_pictures_is_told_from_the_first_to_the_last() -> None:
     told: list[tuple[int, int]] = []
-    Captioning(SMALL, batch_tokens=300, seed=0, progress=lambda done, of: told.append((done, of)))
+    how = Preparation(budget=300, seed=0, progress=lambda done, of: told.append((done, of)))
+    Captioning(SMALL, how)
     assert told[:23] == [(done, 23) for done in range(1, 24)]
     assert told[-1] == (20, 20)  # of the validation split

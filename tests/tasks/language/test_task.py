@@ -15,22 +15,24 @@ from saccade.config import ModelConfig
 from saccade.data.batches import Batches
 from saccade.data.mixed import MixedBatches
 from saccade.data.ragged import Ragged
-from saccade.data.vocabulary import END, PAD, START
+from saccade.data.vocabulary import OURS
 from saccade.errors import DataError
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
-from saccade.tasks.base import Batch, Task
+from saccade.tasks.base import Batch, Preparation, Task
+from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.language.task import (
-    Language,
+    LanguageModelling,
     LanguageSettings,
-    Lines,
+    Sentences,
     Windows,
-    lines_loss,
     read_language,
-    stream_loss,
     stream_of,
+    texts_loss,
 )
-from tests.tasks import sequences
+from tests.tasks import sequences, total_loss
+
+_, START, END, _ = OURS
 
 CPU = torch.device("cpu")
 counts = st.integers(2, 200)
@@ -62,7 +64,7 @@ def test_labels_are_the_words_shifted_by_one(count: int, window: int, rows: int)
     assert batch.tokens == len(batch.words.tokens) == cut.rows * cut.window
     idle = cut.batch(cut.epoch(0)[0], counts=False)
     assert idle.words.tokens.equal(batch.words.tokens)
-    assert idle.labels.eq(PAD).all()
+    assert idle.labels.eq(IGNORED).all()
     assert idle.tokens == 0
 
 
@@ -92,7 +94,7 @@ def test_a_stream_without_a_next_word_is_refused(count: int) -> None:
 
 @given(texts)
 def test_documents_of_a_stream_are_kept_apart_by_an_end(rows: list[list[int]]) -> None:
-    stream = stream_of(Ragged.of(rows)).tolist()
+    stream = stream_of(Ragged.of(rows), END).tolist()
     if len(rows) == 1:
         assert stream == rows[0]
     else:
@@ -103,7 +105,7 @@ def test_documents_of_a_stream_are_kept_apart_by_an_end(rows: list[list[int]]) -
 def test_a_line_goes_from_start_to_end_and_each_word_is_predicted_once(
     rows: list[list[int]],
 ) -> None:
-    lines = Lines(Ragged.of(rows), budget=1000, seed=0)
+    lines = Sentences(Ragged.of(rows), OURS, budget=1000, seed=0)
     (order,) = lines.epoch(0)
     batch = lines.batch(order, counts=True)
     chosen = [rows[row] for row in order.tolist()]
@@ -113,28 +115,29 @@ def test_a_line_goes_from_start_to_end_and_each_word_is_predicted_once(
     assert batch.tokens == len(batch.labels)
     idle = lines.batch(order, counts=False)
     assert idle.tokens == 0
-    assert idle.labels.eq(PAD).all()
+    assert idle.labels.eq(IGNORED).all()
 
 
 @given(texts)
-def test_what_fills_a_room_is_never_predicted_and_shares_are_not_filled(
+def test_what_fills_a_shape_is_never_predicted_and_shares_are_not_filled(
     rows: list[list[int]],
 ) -> None:
     texts = Ragged.of(rows)
     plain, mixed = (
-        Lines(texts, budget=60, seed=0, plan=plan) for plan in (Batches.plan, MixedBatches.plan)
+        Sentences(texts, OURS, budget=60, seed=0, make_batching=make)
+        for make in (Batches.of_lengths, MixedBatches.of_lengths)
     )
     for order in mixed.epoch(0):
         filled, bare = mixed.batch(order, counts=True), plain.batch(order, counts=True)
         assert len(filled.words.tokens) % 16 == 0
         assert sequences(filled.words) == sequences(bare.words)
         assert filled.labels[: filled.tokens].equal(bare.labels)
-        assert filled.labels[filled.tokens :].eq(PAD).all()
+        assert filled.labels[filled.tokens :].eq(IGNORED).all()
         share = mixed.batch(order, counts=True, whole=False)
         assert share.words.tokens.equal(bare.words.tokens)
 
 
-Make = Callable[..., Language]
+Make = Callable[..., LanguageModelling]
 
 
 @pytest.fixture
@@ -148,10 +151,10 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(text: Path) -> Make:
-    def made(*, seed: int = 0, budget: int = 24, **changed: Any) -> Language:
+    def made(*, seed: int = 0, budget: int = 24, **changed: Any) -> LanguageModelling:
         fixed: dict[str, Any] = {"level": "words", "unit": "lines", "window": 8}
         settings = LanguageSettings(data=str(text), **{**fixed, **changed})
-        return Language(settings, batch_tokens=budget, seed=seed)
+        return LanguageModelling(settings, Preparation(budget=budget, seed=seed))
 
     return made
 
@@ -162,7 +165,7 @@ MODELS: dict[str, ModelConfig] = {
 }
 
 
-def model_of(task: Language, name: str = "gpt") -> nn.Module:
+def model_of(task: LanguageModelling, name: str = "gpt") -> nn.Module:
     torch.manual_seed(0)
     return replace(MODELS[name], vocabulary=len(task.vocabulary)).build().double()
 
@@ -179,10 +182,11 @@ def test_a_batch_of_lines_costs_what_its_lines_cost_one_by_one(name: str, make: 
     task = make(label_smoothing=0.1)
     model = model_of(task, name).eval()
     rows = [[4, 5, 6, 7], [7], [], [5, 5, 4]]
-    together = Lines(Ragged.of(rows), budget=1000, seed=0)
-    loss = task.loss(model, together.batch(torch.arange(4), counts=True)).item()
+    together = Sentences(Ragged.of(rows), OURS, budget=1000, seed=0)
+    loss = total_loss(task, model, together.batch(torch.arange(4), counts=True)).item()
     alone = sum(
-        task.loss(model, together.batch(torch.tensor([i]), counts=True)).item() for i in range(4)
+        total_loss(task, model, together.batch(torch.tensor([i]), counts=True)).item()
+        for i in range(4)
     )
     assert loss == pytest.approx(alone, rel=1e-10)
 
@@ -198,8 +202,8 @@ def test_the_shares_of_all_processes_cost_what_the_batch_costs(
         whole = task.batch(position)
         shares = [task.batch(position, shard=i, shards=shards) for i in range(shards)]
         assert sum(share.tokens for share in shares) == whole.tokens
-        total = sum(task.loss(model, share).item() for share in shares)
-        assert total == pytest.approx(task.loss(model, whole).item(), rel=1e-10)
+        total = sum(total_loss(task, model, share).item() for share in shares)
+        assert total == pytest.approx(total_loss(task, model, whole).item(), rel=1e-10)
 
 
 @pytest.mark.parametrize("unit", ["lines", "stream"])
@@ -217,11 +221,11 @@ def test_validation_of_lines_is_the_mean_loss_per_token(make: Make, text: Path) 
     model, plain = model_of(task).eval(), make(label_smoothing=0.0)
     rows = [task.vocabulary.encode(line) for line in (text / "valid.txt").read_text().split("\n")]
     rows = [row for row in rows if row]
-    lines = Lines(Ragged.of(rows), budget=1000, seed=0)
-    total = plain.loss(model, lines.batch(torch.arange(len(rows)), counts=True)).item()
+    lines = Sentences(Ragged.of(rows), OURS, budget=1000, seed=0)
+    total = total_loss(plain, model, lines.batch(torch.arange(len(rows)), counts=True)).item()
     mean = total / sum(len(row) + 1 for row in rows)
     assert task.validate(model, CPU)["loss"] == pytest.approx(mean, rel=1e-10)
-    assert lines_loss(model, Ragged.of(rows), CPU) == pytest.approx(mean, rel=1e-10)
+    assert texts_loss(model, Ragged.of(rows), OURS, "lines", CPU) == pytest.approx(mean, rel=1e-10)
 
 
 def test_a_stream_is_validated_by_a_state_that_is_carried_along(make: Make) -> None:
@@ -234,7 +238,8 @@ def test_a_stream_is_validated_by_a_state_that_is_carried_along(make: Make) -> N
         features, _ = model.read(words[None, :-1], None)  # type: ignore[operator]
         logp = model.output(features[0]).log_softmax(dim=-1)  # type: ignore[operator]
     mean = -logp[torch.arange(2499), words[1:]].mean().item()
-    assert stream_loss(model, Ragged.of([words.tolist()]), CPU) == pytest.approx(mean, rel=1e-5)
+    found = texts_loss(model, Ragged.of([words.tolist()]), OURS, "stream", CPU)
+    assert found == pytest.approx(mean, rel=1e-5)
 
 
 def test_a_stream_is_validated_window_by_window_where_the_reach_is_short(make: Make) -> None:
@@ -249,7 +254,7 @@ def test_a_stream_is_validated_window_by_window_where_the_reach_is_short(make: M
             known = words[(i - 1) // reach * reach : i]
             features = model(known[None])[0, -1]
             total -= model.output(features).log_softmax(dim=-1)[words[i]].item()  # type: ignore
-    found = stream_loss(model, Ragged.of([words.tolist()]), CPU)
+    found = texts_loss(model, Ragged.of([words.tolist()]), OURS, "stream", CPU)
     assert found == pytest.approx(total / (len(words) - 1), rel=1e-5)
 
 
@@ -281,6 +286,6 @@ def test_lines_tell_their_padding_and_streams_have_none(make: Make) -> None:
 
 def test_without_data_it_learns_the_three_sentence_world() -> None:
     settings = LanguageSettings(unit="lines", level="words", sentences=50)
-    task = Language(settings, batch_tokens=512, seed=0)
+    task = LanguageModelling(settings, Preparation(budget=512, seed=0))
     assert task.report[0] == "train: 50 sentences of the three-sentence world, split train"
     assert sum(len(task.batch(i).words.lengths) for i in range(task.batches_per_epoch)) == 50

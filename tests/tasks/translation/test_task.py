@@ -14,14 +14,15 @@ from torch.utils._pytree import tree_leaves
 
 from saccade.config import ModelConfig
 from saccade.data.ragged import Ragged
-from saccade.data.rows import Room
-from saccade.data.vocabulary import END, PAD, START
+from saccade.data.rows import BatchShape
+from saccade.data.vocabulary import OURS
 from saccade.errors import ConfigError, DataError
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.models.text.transformer import TransformerConfig
-from saccade.tasks.base import Batch, Task
+from saccade.tasks.base import Batch, Preparation, Task
+from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.translation.task import (
     Translation,
     TranslationSettings,
@@ -29,7 +30,9 @@ from saccade.tasks.translation.task import (
     pairs_loss,
     read_corpus,
 )
-from tests.tasks import sequences
+from tests.tasks import sequences, total_loss
+
+_, START, END, _ = OURS
 
 CPU = torch.device("cpu")
 sentence = st.lists(st.integers(4, 19), max_size=6)
@@ -39,7 +42,7 @@ Pairs = list[tuple[list[int], list[int]]]
 
 def collated(pairs: Pairs, **options: Any) -> Any:
     sources, targets = (Ragged.of([pair[side] for pair in pairs]) for side in (0, 1))
-    return collate((sources, targets), torch.arange(len(pairs)), **options)
+    return collate((sources, targets), torch.arange(len(pairs)), OURS, **options)
 
 
 @given(sentences)
@@ -61,21 +64,21 @@ def test_each_word_and_the_end_is_predicted_once(pairs: Pairs) -> None:
 def test_rows_that_do_not_count_are_read_but_not_predicted(pairs: Pairs) -> None:
     real, idle = collated(pairs), collated(pairs, counts=False)
     assert idle.tokens == 0
-    assert idle.labels.eq(PAD).all()
+    assert idle.labels.eq(IGNORED).all()
     assert sequences(idle.source) == sequences(real.source)
     assert sequences(idle.target) == sequences(real.target)
 
 
 @given(sentences)
-def test_what_fills_a_room_is_never_predicted(pairs: Pairs) -> None:
+def test_what_fills_a_shape_is_never_predicted(pairs: Pairs) -> None:
     plain = collated(pairs)
-    batch = collated(pairs, rooms=(Room(48, 12, 16), Room(64, 12, 16)))
+    batch = collated(pairs, shapes=(BatchShape(48, 12, 16), BatchShape(64, 12, 16)))
     assert (len(batch.source.tokens), len(batch.target.tokens)) == (48, 64)
     assert sequences(batch.source) == sequences(plain.source)
     assert sequences(batch.target) == sequences(plain.target)
     assert batch.tokens == plain.tokens
     assert batch.labels[: batch.tokens].equal(plain.labels)
-    assert batch.labels[batch.tokens :].eq(PAD).all()
+    assert batch.labels[batch.tokens :].eq(IGNORED).all()
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def make(corpus: Path) -> Make:
     def made(*, seed: int = 0, budget: int = 40, **changed: Any) -> Translation:
         fixed: dict[str, Any] = {"source": "x", "target": "y", "level": "words"}
         settings = TranslationSettings(data=str(corpus), **{**fixed, **changed})
-        return Translation(settings, batch_tokens=budget, seed=seed)
+        return Translation(settings, Preparation(budget=budget, seed=seed))
 
     return made
 
@@ -126,8 +129,8 @@ def test_a_batch_costs_what_its_sentences_cost_one_by_one(name: str, make: Make)
     task = make(label_smoothing=0.1)
     model = model_of(task, name).eval()
     pairs: Pairs = [([4, 5], [5, 4, 6, 7]), ([6], [7]), ([7, 6, 5, 4, 4], [5, 5])]
-    together = task.loss(model, collated(pairs))
-    alone = sum(task.loss(model, collated([pair])).item() for pair in pairs)
+    together = total_loss(task, model, collated(pairs))
+    alone = sum(total_loss(task, model, collated([pair])).item() for pair in pairs)
     assert together.item() == pytest.approx(alone, rel=1e-10)
 
 
@@ -140,7 +143,7 @@ def test_the_loss_counts_each_word_given_those_before_it(make: Make) -> None:
         before = torch.tensor([[START, *target[:i]]])
         features = model(torch.tensor([[*source, END]]), torch.tensor([4]), before)
         expected -= model.output(features[0, -1]).log_softmax(dim=-1)[word].item()
-    found = task.loss(model, collated([(source, target)])).item()
+    found = total_loss(task, model, collated([(source, target)])).item()
     assert found == pytest.approx(expected, rel=1e-10)
 
 
@@ -181,8 +184,8 @@ def test_the_shares_of_all_processes_cost_what_the_batch_costs(shards: int, make
         whole = task.batch(position)
         shares = [task.batch(position, shard=i, shards=shards) for i in range(shards)]
         assert sum(share.tokens for share in shares) == whole.tokens
-        total = sum(task.loss(model, share).item() for share in shares)
-        assert total == pytest.approx(task.loss(model, whole).item(), rel=1e-10)
+        total = sum(total_loss(task, model, share).item() for share in shares)
+        assert total == pytest.approx(total_loss(task, model, whole).item(), rel=1e-10)
 
 
 def test_validation_is_the_mean_loss_per_token_without_smoothing(make: Make, corpus: Path) -> None:
@@ -192,7 +195,7 @@ def test_validation_is_the_mean_loss_per_token_without_smoothing(make: Make, cor
     pairs = list(zip(*lines))
     encoded = [(task.vocabulary.encode(a), task.vocabulary.encode(b)) for a, b in pairs]
     plain = make(label_smoothing=0.0)
-    total = sum(plain.loss(model, collated([pair])).item() for pair in encoded)
+    total = sum(total_loss(plain, model, collated([pair])).item() for pair in encoded)
     mean = total / sum(len(target) + 1 for _, target in encoded)
     figures = task.validate(model, CPU)
     assert figures["loss"] == pytest.approx(mean, rel=1e-10)
@@ -254,6 +257,8 @@ def test_settings_out_of_range_are_named(values: dict[str, Any], message: str) -
 
 @pytest.mark.slow
 def test_without_data_it_learns_lingua() -> None:
-    task = Translation(TranslationSettings(pairs=50, level="words"), batch_tokens=4096, seed=0)
+    task = Translation(
+        TranslationSettings(pairs=50, level="words"), Preparation(budget=4096, seed=0)
+    )
     assert task.report[0] == "train: 50 pairs of lingua, split train"
     assert sum(len(task.batch(i).source.lengths) for i in range(task.batches_per_epoch)) == 50

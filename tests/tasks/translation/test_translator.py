@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from saccade.attention.look.looking import looking
 from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
@@ -71,7 +72,40 @@ def test_a_writer_writes_what_its_model_does(how: Decoding) -> None:
         model.embedding.weight.mul_(20)
     writer = Writer(model, words, LanguageSettings(unit="lines", level="bpe"))
     fast = writer.write("The dog", how, count=2, most_tokens=12)
-    writer.ready.decoder = lambda precision: model  # type: ignore[method-assign]
+    writer.decoders.decoder = lambda precision: model  # type: ignore[method-assign]
     assert [one.tokens for one in fast] == [
         one.tokens for one in writer.write("The dog", how, count=2, most_tokens=12)
     ]
+
+
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+@pytest.mark.parametrize("how", [Decoding(beam=1), Decoding(beam=3, n_best=3)])
+def test_what_is_seen_of_a_translation_is_what_the_model_does_when_made_to_say_it(
+    how: Decoding, kind: str
+) -> None:
+    words = Vocabulary.train(TEXTS * 3, size=300)
+    rnn = RnnAttentionConfig(vocabulary=len(words), width=16)
+    tool = translator(None if kind == "transformer" else rnn)
+    plain, seen = (dict(tool.translate(TEXTS, how, look=look)) for look in (False, True))
+    for row, text in enumerate(TEXTS):
+        source = tool.encode(text)
+        pairs = zip((plain[row], *plain[row].others), (seen[row], *seen[row].others), strict=True)
+        for bare, one in pairs:
+            assert (one.text, one.tokens, one.score) == (bare.text, bare.tokens, bare.score)
+            assert bare.attention == {}
+            said = [*one.tokens, tool.vocabulary.end] if one.finished else one.tokens
+            target = torch.tensor([[tool.vocabulary.start, *said[:-1]]])
+            with torch.no_grad(), looking(tool.model, only="cross") as trace:
+                tool.model(source[None], torch.tensor([len(source)]), target)
+            expected = trace.weights()
+            assert one.attention.keys() == expected.keys() != set()
+            for site, glance in one.attention.items():
+                assert glance.weights is not None
+                assert glance.weights.shape[2:] == (len(said), len(source))
+                torch.testing.assert_close(glance.weights, expected[site], rtol=1e-4, atol=1e-5)
+            later = tool.watched(bare)
+            for site, glance in later.attention.items():
+                torch.testing.assert_close(
+                    glance.weights, one.attention[site].weights, rtol=1e-4, atol=1e-5
+                )
+            assert tool.watched(one) is one

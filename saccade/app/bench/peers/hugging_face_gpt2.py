@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.app.bench.peers.weights import fused
 from saccade.models.text.gpt import Gpt, GptConfig
 
 NEEDS = "transformers"
@@ -50,17 +51,14 @@ def copy_weights(ours: Gpt, theirs: Gpt2Loss) -> None:
     there.ln_f.load_state_dict(ours.norm.state_dict())
     for layer, block in zip(ours.decoder, there.h):
         one: Any = layer
-        attention = one.self_attention
-        three = (attention.to_q, attention.to_k, attention.to_v)
-        block.attn.c_attn.weight.copy_(torch.cat([x.weight for x in three]).T)
-        block.attn.c_attn.bias.copy_(torch.cat([x.bias for x in three]))
-        pairs = (
-            (attention.to_output, block.attn.c_proj),
-            (one.mlp.widen, block.mlp.c_fc),
-            (one.mlp.narrow, block.mlp.c_proj),
-        )
-        for linear, to in pairs:
-            to.weight.copy_(linear.weight.T)
-            to.bias.copy_(linear.bias)
+        pairs = {
+            block.attn.c_attn: fused(one.self_attention),
+            block.attn.c_proj: one.self_attention.to_output.parameters(),
+            block.mlp.c_fc: one.mlp.widen.parameters(),
+            block.mlp.c_proj: one.mlp.narrow.parameters(),
+        }
+        for to, (weight, bias) in pairs.items():
+            to.weight.copy_(weight.T)
+            to.bias.copy_(bias)
         block.ln_1.load_state_dict(one.around_attention.norm.state_dict())
         block.ln_2.load_state_dict(one.around_mlp.norm.state_dict())

@@ -8,14 +8,33 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.blocks.decoder import DecoderLayer
-from saccade.blocks.encoder import EncoderLayer
+from saccade.app.bench.peers.weights import copy_modules
+from saccade.app.bench.sentences import END, PAD, START
 from saccade.blocks.positions import sinusoids
-from saccade.data.vocabulary import END, PAD, START
 from saccade.models.text.transformer import Transformer, TransformerConfig
 
 NEEDS = "transformers"
 POSITIONS = 256  # its table is computed number by number, in Python
+
+
+def _attention(ours: str, theirs: str) -> dict[str, str]:
+    sides = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "output": "out_proj"}
+    return {f"{ours}.to_{side}": f"{theirs}.{name}" for side, name in sides.items()}
+
+
+EITHER = {
+    **_attention("self_attention", "self_attn"),
+    "mlp.widen": "fc1",
+    "mlp.narrow": "fc2",
+    "around_mlp.norm": "final_layer_norm",
+}
+ENCODER = {**EITHER, "around_attention.norm": "self_attn_layer_norm"}
+DECODER = {
+    **EITHER,
+    **_attention("cross_attention", "encoder_attn"),
+    "around_self.norm": "self_attn_layer_norm",
+    "around_cross.norm": "encoder_attn_layer_norm",
+}
 
 
 def make_marian(config: TransformerConfig, *, hidden_dropout: bool) -> Any:
@@ -101,32 +120,5 @@ def copy_weights(ours: Transformer, theirs: Any) -> None:
         # Theirs puts all sines before all cosines; it is a table like any other, so ours goes in.
         places = torch.arange(len(table), dtype=torch.float64)
         table.copy_(sinusoids(places, ours.config.width))
-    for layer, to in zip(ours.encoder, encoder.layers):
-        assert isinstance(layer, EncoderLayer)
-        _copy_attention(layer.self_attention, to.self_attn)
-        _copy(layer.around_attention.norm, to.self_attn_layer_norm)
-        _copy_mlp(layer, to)
-    for layer, to in zip(ours.decoder, decoder.layers):
-        assert isinstance(layer, DecoderLayer)
-        _copy_attention(layer.self_attention, to.self_attn)
-        _copy(layer.around_self.norm, to.self_attn_layer_norm)
-        _copy_attention(layer.cross_attention, to.encoder_attn)
-        _copy(layer.around_cross.norm, to.encoder_attn_layer_norm)
-        _copy_mlp(layer, to)
-
-
-def _copy(ours: nn.Module, theirs: nn.Module) -> None:
-    theirs.load_state_dict(ours.state_dict())
-
-
-def _copy_attention(ours: Any, theirs: Any) -> None:
-    _copy(ours.to_q, theirs.q_proj)
-    _copy(ours.to_k, theirs.k_proj)
-    _copy(ours.to_v, theirs.v_proj)
-    _copy(ours.to_output, theirs.out_proj)
-
-
-def _copy_mlp(ours: EncoderLayer | DecoderLayer, theirs: Any) -> None:
-    _copy(ours.mlp.widen, theirs.fc1)
-    _copy(ours.mlp.narrow, theirs.fc2)
-    _copy(ours.around_mlp.norm, theirs.final_layer_norm)
+    copy_modules(ours.encoder, encoder.layers, ENCODER)
+    copy_modules(ours.decoder, decoder.layers, DECODER)

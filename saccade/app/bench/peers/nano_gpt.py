@@ -7,10 +7,19 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from saccade.app.bench.peers.weights import copy_modules, fused
 from saccade.models.text.gpt import Gpt, GptConfig
 
+NAMES = {
+    "self_attention.to_output": "project",
+    "around_attention.norm": "norm_1",
+    "around_mlp.norm": "norm_2",
+    "mlp.widen": "widen",
+    "mlp.narrow": "narrow",
+}
 
-class Block(nn.Module):
+
+class NanoBlock(nn.Module):
     """Causal self-attention and an MLP, each added to what came in."""
 
     def __init__(self, config: GptConfig) -> None:
@@ -41,7 +50,7 @@ class NanoGpt(nn.Module):
         self.words = nn.Embedding(config.vocabulary, config.width)
         self.places = nn.Embedding(config.longest, config.width)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
+        self.blocks = nn.ModuleList(NanoBlock(config) for _ in range(config.depth))
         self.norm = nn.LayerNorm(config.width)
         self.head = nn.Linear(config.width, config.vocabulary, bias=False)
         self.head.weight = self.words.weight
@@ -62,15 +71,10 @@ def copy_weights(ours: Gpt, theirs: NanoGpt) -> None:
     theirs.words.weight.copy_(ours.embedding.weight)
     theirs.places.weight.copy_(table.table)
     theirs.norm.load_state_dict(ours.norm.state_dict())
+    copy_modules(ours.decoder, theirs.blocks, NAMES)
     for layer, to in zip(ours.decoder, theirs.blocks):
         one: Any = layer
         block: Any = to
-        attention = one.self_attention
-        three = (attention.to_q, attention.to_k, attention.to_v)
-        block.qkv.weight.copy_(torch.cat([x.weight for x in three]))
-        block.qkv.bias.copy_(torch.cat([x.bias for x in three]))
-        block.project.load_state_dict(attention.to_output.state_dict())
-        block.norm_1.load_state_dict(one.around_attention.norm.state_dict())
-        block.norm_2.load_state_dict(one.around_mlp.norm.state_dict())
-        block.widen.load_state_dict(one.mlp.widen.state_dict())
-        block.narrow.load_state_dict(one.mlp.narrow.state_dict())
+        weight, bias = fused(one.self_attention)
+        block.qkv.weight.copy_(weight)
+        block.qkv.bias.copy_(bias)

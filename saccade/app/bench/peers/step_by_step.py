@@ -10,14 +10,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from saccade.app.bench.sentences import PAD, START
 from saccade.blocks.recurrent.rnn import CELLS
-from saccade.data.vocabulary import PAD, START
 from saccade.models.text.rnn_attention import RnnAttention, RnnAttentionConfig
 
 Hidden = Tensor | tuple[Tensor, Tensor]  # (1, B, D) each; an LSTM has a cell besides
 
 
-class AdditiveAttention(nn.Module):
+class TutorialAttention(nn.Module):
     """c = Σᵢ aᵢ hᵢ        a = softmax(wᵀ tanh(U s + V hᵢ))."""
 
     def __init__(self, width: int) -> None:
@@ -48,7 +48,7 @@ class StepByStep(nn.Module):
         self.target_embedding = nn.Embedding(config.vocabulary, width)
         self.encoder = cell(width, width // 2, batch_first=True, bidirectional=True)
         self.bridge = nn.Linear(width, width)
-        self.attention = AdditiveAttention(width)
+        self.attention = TutorialAttention(width)
         self.rnn = cell(2 * width if self.early else width, width, batch_first=True)
         self.mix = nn.Linear((3 if self.early else 2) * width, width)
         self.readout = nn.Linear(width, config.vocabulary)

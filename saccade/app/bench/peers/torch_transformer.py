@@ -1,16 +1,30 @@
 """A translator around `torch.nn.Transformer`, as its documentation and tutorials build one."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.attention.multihead import MultiHeadAttention
-from saccade.blocks.decoder import DecoderLayer
-from saccade.blocks.encoder import EncoderLayer
+from saccade.app.bench.peers.weights import copy_modules, fused
+from saccade.app.bench.sentences import PAD
 from saccade.blocks.positions import sinusoids
-from saccade.data.vocabulary import PAD
 from saccade.models.text.transformer import Transformer, TransformerConfig
+
+EITHER = {
+    "self_attention.to_output": "self_attn.out_proj",
+    "mlp.widen": "linear1",
+    "mlp.narrow": "linear2",
+}
+ENCODER = {**EITHER, "around_attention.norm": "norm1", "around_mlp.norm": "norm2"}
+DECODER = {
+    **EITHER,
+    "cross_attention.to_output": "multihead_attn.out_proj",
+    "around_self.norm": "norm1",
+    "around_cross.norm": "norm2",
+    "around_mlp.norm": "norm3",
+}
 
 
 class TorchTranslator(nn.Module):
@@ -75,33 +89,18 @@ class TorchTranslator(nn.Module):
 def copy_weights(ours: Transformer, theirs: TorchTranslator) -> None:
     """Make theirs compute what ours does."""
     theirs.embedding.weight.copy_(ours.embedding.weight)
-    encoder, decoder = theirs.transformer.encoder.layers, theirs.transformer.decoder.layers
-    for layer, to in zip(ours.encoder, encoder):
-        assert isinstance(layer, EncoderLayer)
-        assert isinstance(to, nn.TransformerEncoderLayer)
-        _copy_attention(layer.self_attention, to.self_attn)
-        _copy(layer.around_attention.norm, to.norm1)
-        _copy(layer.mlp.widen, to.linear1)
-        _copy(layer.mlp.narrow, to.linear2)
-        _copy(layer.around_mlp.norm, to.norm2)
+    encoder: Any = theirs.transformer.encoder.layers
+    decoder: Any = theirs.transformer.decoder.layers
+    copy_modules(ours.encoder, encoder, ENCODER)
+    copy_modules(ours.decoder, decoder, DECODER)
+    layer: Any  # of ours
+    for layer, to in zip((*ours.encoder, *ours.decoder), (*encoder, *decoder)):
+        _copy_projection(layer.self_attention, to.self_attn)
     for layer, to in zip(ours.decoder, decoder):
-        assert isinstance(layer, DecoderLayer)
-        assert isinstance(to, nn.TransformerDecoderLayer)
-        _copy_attention(layer.self_attention, to.self_attn)
-        _copy(layer.around_self.norm, to.norm1)
-        _copy_attention(layer.cross_attention, to.multihead_attn)
-        _copy(layer.around_cross.norm, to.norm2)
-        _copy(layer.mlp.widen, to.linear1)
-        _copy(layer.mlp.narrow, to.linear2)
-        _copy(layer.around_mlp.norm, to.norm3)
+        _copy_projection(layer.cross_attention, to.multihead_attn)
 
 
-def _copy(ours: nn.Module, theirs: nn.Module) -> None:
-    theirs.load_state_dict(ours.state_dict())
-
-
-def _copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
-    three = (ours.to_q, ours.to_k, ours.to_v)
-    theirs.in_proj_weight.copy_(torch.cat([one.weight for one in three]))
-    theirs.in_proj_bias.copy_(torch.cat([one.bias for one in three]))
-    _copy(ours.to_output, theirs.out_proj)
+def _copy_projection(ours: Any, theirs: Any) -> None:
+    weight, bias = fused(ours)
+    theirs.in_proj_weight.copy_(weight)
+    theirs.in_proj_bias.copy_(bias)

@@ -1,50 +1,98 @@
-"""The film of a caption as PNG and SVG: the picture, then the picture once for each word."""
+"""Where a captioner looked, word by word over the image, and the forms it can be shown in.
+
+The film is the image, then the image once for each word: as PNG, and as SVG.
+"""
 
 import base64
-import io
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from saccade.app.look.captioning.images import Marked, data_url, image_of
-from saccade.app.look.captioning.overlay import overlaid, veil
-from saccade.app.look.draw.png import SCALE, font_of, printable
+from saccade.app.look.axis import grid_entry
+from saccade.app.look.captioning.images import data_url, pillow_image
+from saccade.app.look.captioning.overlay import veil
+from saccade.app.look.captioning.text import draw_words
+from saccade.app.look.document import LookDocument, MarkedBox
+from saccade.app.look.draw.figure import save_by_ending
+from saccade.app.look.draw.layout import printable
+from saccade.app.look.draw.png import SCALE, font_of, png_bytes
 from saccade.app.look.draw.svg import svg_text
+from saccade.app.look.html import framed, page_html
 from saccade.data.images.lattice import Lattice
 
 FRAME, GAP, LINE, HEAD, MARGIN = 150, 12, 28, 62, 18
 ACROSS = 7
-INK, SOFT, HIT = "#14181f", "#5b6472", "#ffd24d"
+INK, SOFT = "#14181f", "#5b6472"
 VEIL = 96  # pixels to a side of a smooth veil in an SVG, which is stretched
+FIRST = "the picture"
 
 
 @dataclass(frozen=True)
-class Film:
-    """What is drawn, and how."""
+class ImageLook:
+    """Where each word looked: a map over the image for each.
 
-    title: str
-    caption: str
-    picture: UInt8[Tensor, "3 H W"]
-    words: list[str]
+    `hard` says that it was one cell at a time.
+    """
+
+    rows: list[str]
     maps: Float[Tensor, "words h w"]
     lattice: Lattice
-    boxes: tuple[Marked, ...] = ()
-    cells: bool = False
+    image: UInt8[Tensor, "3 H W"]
+    title: str
+    caption: str
+    document: Callable[[], LookDocument]
     hard: bool = False
+    boxes: tuple[MarkedBox, ...] = ()
+
+    def save(self, path: str | Path, *, cells: bool = False) -> Path:
+        """Write the film, the page or the numbers, by the file's ending.
+
+        With `cells` the film shows the cells as they are, square.
+        """
+        writers: dict[str, Callable[[], bytes]] = {
+            ".html": lambda: page_html(self.document()).encode(),
+            ".svg": lambda: draw_film_svg(self, cells=cells).encode(),
+            ".png": lambda: draw_film(self, cells=cells),
+            ".json": self._json,
+        }
+        return save_by_ending(path, writers)
+
+    def text(self, *, colour: bool) -> str:
+        """For a terminal: each word and where on the image it looked."""
+        return draw_words(self.rows, self.maps, self.lattice, colour=colour)
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows where it shows no pages."""
+        return draw_film(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page in a frame of its own."""
+        return framed(self.document())
+
+    def _json(self) -> bytes:
+        maps = [[[round(w, 6) for w in line] for line in one] for one in self.maps.tolist()]
+        grid = {
+            key: value for key, value in vars(grid_entry(self.lattice)).items() if key != "special"
+        }
+        table = {"title": self.title, "caption": self.caption, "words": self.rows}
+        table |= {"boxes": self.boxes, "grid": grid, "hard": self.hard, "maps": maps}
+        return json.dumps(table, default=vars, ensure_ascii=False).encode()
 
     @property
     def size(self) -> tuple[int, int]:
-        """In points."""
-        count = len(self.words) + 1
+        """Of the film, in points."""
+        count = len(self.rows) + 1
         wide, high = min(count, ACROSS), -(-count // ACROSS)
         width = 2 * MARGIN + wide * FRAME + (wide - 1) * GAP
         return max(width, 420), HEAD + high * (FRAME + LINE) + MARGIN
 
     def corner(self, number: int) -> tuple[int, int]:
-        """Upper left of a frame; the first is the picture itself."""
+        """Upper left of a frame; the first is the image itself."""
         row, column = divmod(number, ACROSS)
         return MARGIN + column * (FRAME + GAP), HEAD + row * (FRAME + LINE)
 
@@ -62,37 +110,36 @@ class Film:
         return x - radius, y - radius, x + radius, y + radius
 
 
-def draw_film(film: Film) -> bytes:
+def draw_film(film: ImageLook, *, cells: bool = False) -> bytes:
     """As PNG."""
-    image = Image.new("RGB", (film.size[0] * SCALE, film.size[1] * SCALE), "white")
-    draw = ImageDraw.Draw(image)
+    sheet = Image.new("RGB", (film.size[0] * SCALE, film.size[1] * SCALE), "white")
+    draw = ImageDraw.Draw(sheet)
     left = MARGIN * SCALE
     draw.text((left, 12 * SCALE), printable(film.title), fill=SOFT, font=font_of(12))
     draw.text((left, 30 * SCALE), printable(film.caption), fill=INK, font=font_of(17))
     side = FRAME * SCALE
-    plain = np.asarray(image_of(film.picture).resize((side, side), Image.Resampling.BICUBIC))
-    _frame(draw, image, film, 0, plain, None)
-    for number, weights in enumerate(film.maps, start=1):
-        seen = overlaid(plain, weights, film.lattice, cells=film.cells)
-        _frame(draw, image, film, number, seen, weights)
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+    plain = pillow_image(film.image).resize((side, side), Image.Resampling.BICUBIC)
+    for number, weights in enumerate([None, *film.maps]):
+        x, y = (value * SCALE for value in film.corner(number))
+        sheet.paste(plain, (x, y))
+        if weights is not None:
+            cover = Image.fromarray(veil(weights, side, film.lattice, cells=cells))
+            sheet.paste(cover, (x, y), cover)
+        _frame(draw, film, number, (x, y), weights)
+    return png_bytes(sheet)
 
 
 def _frame(
     draw: ImageDraw.ImageDraw,
-    image: Image.Image,
-    film: Film,
+    film: ImageLook,
     number: int,
-    pixels: UInt8[np.ndarray, "H W 3"],
+    corner: tuple[int, int],
     weights: Float[Tensor, "h w"] | None,
 ) -> None:
-    x, y = (value * SCALE for value in film.corner(number))
-    side = FRAME * SCALE
-    image.paste(Image.fromarray(pixels), (x, y))
-    for _, box in film.boxes if weights is None else ():
-        corners = tuple(o + side * share for o, share in zip((x, y, x, y), box))
+    """The word of a frame, and what is marked in it."""
+    (x, y), side = corner, FRAME * SCALE
+    for marked in film.boxes if weights is None else ():
+        corners = tuple(o + side * share for o, share in zip((x, y, x, y), marked.box))
         draw.rectangle(corners, outline="black", width=4)
         draw.rectangle(corners, outline="white", width=2)
     if weights is not None and weights.any():
@@ -102,7 +149,7 @@ def _frame(
         shape = draw.rectangle if film.hard else draw.ellipse
         shape((left, top, right, bottom), outline="black", width=4)
         shape((left + 1, top + 1, right - 1, bottom - 1), outline="white", width=2)
-    word = "the picture" if number == 0 else printable(film.words[number - 1])
+    word = printable([FIRST, *film.rows][number])
     below = (x + side / 2, y + side + 4 * SCALE)
     draw.text(below, word, fill=SOFT if number == 0 else INK, font=_fitting(word), anchor="ma")
 
@@ -113,23 +160,22 @@ def _fitting(word: str) -> ImageFont.FreeTypeFont:
     return next((f for f in map(font_of, sizes) if f.getlength(word) <= FRAME * SCALE), font_of(8))
 
 
-def draw_film_svg(film: Film) -> str:
-    """As SVG: text stays text, and the picture is stored once."""
+def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
+    """As SVG: text stays text, and the image is stored once."""
     width, height = film.size
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" role="img">',
         f"<title>{svg_text(film.title)}: {svg_text(film.caption)}</title>",
         f'<defs><image id="picture" width="{FRAME}" height="{FRAME}" '
-        f'href="{data_url(film.picture)}"/></defs>',
+        f'href="{data_url(film.image)}"/></defs>',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{MARGIN}" y="22" font-size="12" fill="{SOFT}">{svg_text(film.title)}</text>',
         f'<text x="{MARGIN}" y="46" font-size="17" fill="{INK}">{svg_text(film.caption)}</text>',
     ]
-    words = ["the picture", *film.words]
-    for number, word in enumerate(words):
+    for number, word in enumerate([FIRST, *film.rows]):
         x, y = film.corner(number)
-        inside = _svg_boxes(film) if number == 0 else _svg_map(film, film.maps[number - 1])
+        inside = _svg_boxes(film) if number == 0 else _svg_map(film, film.maps[number - 1], cells)
         colour = SOFT if number == 0 else INK
         parts += [
             f'<g transform="translate({x} {y})"><use href="#picture"/>{inside}'
@@ -139,33 +185,35 @@ def draw_film_svg(film: Film) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _svg_boxes(film: Film) -> str:
-    drawn = ""
-    for label, box in film.boxes:
-        left, top, right, bottom = (FRAME * share for share in box)
-        drawn += (
-            f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-            f'height="{bottom - top:.1f}" fill="none" stroke="white" stroke-width="1.2">'
-            f"<title>{svg_text(label)}</title></rect>"
+def _svg_boxes(film: ImageLook) -> str:
+    return "".join(
+        _svg_outline(
+            [FRAME * share for share in one.box], 1.2, f"<title>{svg_text(one.label)}</title>"
         )
-    return drawn
+        for one in film.boxes
+    )
 
 
-def _svg_map(film: Film, weights: Float[Tensor, "h w"]) -> str:
+def _svg_map(film: ImageLook, weights: Float[Tensor, "h w"], cells: bool) -> str:
     if not weights.any():
         return ""
-    size = SCALE * FRAME if film.cells else VEIL
-    buffer = io.BytesIO()
-    drawn = veil(weights, size, film.lattice, cells=film.cells)
-    Image.fromarray(drawn).save(buffer, "PNG", optimize=True)
-    href = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    size = SCALE * FRAME if cells else VEIL
+    drawn = png_bytes(Image.fromarray(veil(weights, size, film.lattice, cells=cells)))
+    href = f"data:image/png;base64,{base64.b64encode(drawn).decode()}"
     left, top, right, bottom = film.mark(weights)
-    middle, line = ((left + right) / 2, (top + bottom) / 2), 'fill="none" stroke="white"'
-    mark = (
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-        f'height="{bottom - top:.1f}" {line} stroke-width="1.6"/>'
-        if film.hard
-        else f'<circle cx="{middle[0]:.1f}" cy="{middle[1]:.1f}" r="4" {line} stroke-width="1.5"/>'
-    )
-    how = ' style="image-rendering:pixelated"' if film.cells else ""
+    if film.hard:
+        mark = _svg_outline([left, top, right, bottom], 1.6)
+    else:
+        middle = f'cx="{(left + right) / 2:.1f}" cy="{(top + bottom) / 2:.1f}"'
+        mark = f'<circle {middle} r="4" fill="none" stroke="white" stroke-width="1.5"/>'
+    how = ' style="image-rendering:pixelated"' if cells else ""
     return f'<image width="{FRAME}" height="{FRAME}" href="{href}"{how}/>{mark}'
+
+
+def _svg_outline(box: list[float], line: float, inside: str = "") -> str:
+    left, top, right, bottom = box
+    return (
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+        f'height="{bottom - top:.1f}" fill="none" stroke="white" stroke-width="{line}">'
+        f"{inside}</rect>"
+    )

@@ -1,7 +1,7 @@
-"""Attention laid over a picture: what was not looked at lies in the shade.
+"""Attention laid over an image: what was not looked at lies in the shade.
 
-As Xu et al. (2015) drew it: the map is made as large as the picture with a Gaussian kernel, and the
-picture is darkened where the map is low. True cells show what the model had: each as far as it is
+As Xu et al. (2015) drew it: the map is made as large as the image with a Gaussian kernel, and the
+image is darkened where the map is low. True cells show what the model had: each as far as it is
 the nearest.
 """
 
@@ -47,21 +47,6 @@ def lit(
     return grown / max(float(grown.max()), 1e-9)
 
 
-def overlaid(
-    picture: UInt8[np.ndarray, "H W 3"],
-    weights: Float[Tensor, "h w"],
-    lattice: Lattice,
-    *,
-    cells: bool = False,
-    opacity: float = OPACITY,
-) -> UInt8[np.ndarray, "H W 3"]:
-    """The picture under its veil; a word that looks nowhere leaves it as it is."""
-    if not weights.any():
-        return picture
-    shade = opacity * (1 - lit(weights, len(picture), lattice, cells=cells))[..., None]
-    return np.round(picture * (1 - shade) + SHADE * shade).astype(np.uint8)
-
-
 def veil(
     weights: Float[Tensor, "h w"],
     size: int,
@@ -70,7 +55,7 @@ def veil(
     cells: bool = False,
     opacity: float = OPACITY,
 ) -> UInt8[np.ndarray, "size size 4"]:
-    """The veil alone, with its transparency."""
+    """What is laid over the image; where a word looks nowhere, nothing."""
     shade = opacity * (1 - lit(weights, size, lattice, cells=cells)) * bool(weights.any())
     colour = np.broadcast_to(SHADE, (size, size, 3))
     return np.round(np.dstack([colour, 255 * shade])).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Where on a picture attention falls, in words."""
+"""Where on an image attention falls, in words."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,13 +13,13 @@ THIRDS = (
 
 
 def place_of(cell: int, lattice: Lattice) -> str:
-    """Which ninth of the picture a cell lies in, by its middle."""
+    """Which ninth of the image a cell lies in, by its middle."""
     y, x = (min(int(3 * share), 2) for share in lattice.middle(cell))
     return THIRDS[y][x]
 
 
 def places(weights: Float[Tensor, "h w"], lattice: Lattice) -> list[tuple[str, float]]:
-    """The mass in each ninth of the picture, most first."""
+    """The mass in each ninth of the image, most first."""
     sums: dict[str, float] = {}
     for cell, weight in enumerate(weights.flatten().tolist()):
         name = place_of(cell, lattice)

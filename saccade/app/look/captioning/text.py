@@ -2,12 +2,12 @@
 
 from jaxtyping import Float
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 from torch import Tensor
 
 from saccade.app.look.captioning.places import in_words
 from saccade.app.look.draw.colour import shade
+from saccade.app.look.draw.terminal import ansi_text
 from saccade.data.images.lattice import Lattice
 
 ACROSS = 90  # characters to a line
@@ -21,8 +21,8 @@ def draw_words(
     if colour:
         return _blocks(words, maps)
     width = max(map(cell_len, words), default=0)
-    told = (in_words(one, lattice) for one in maps)
-    return "\n".join(f"{' ' * (width - cell_len(w))}{w}  ← {t}" for w, t in zip(words, told))
+    places = (in_words(one, lattice) for one in maps)
+    return "\n".join(f"{' ' * (width - cell_len(w))}{w}  ← {p}" for w, p in zip(words, places))
 
 
 def _blocks(words: list[str], maps: Float[Tensor, "words h w"]) -> str:
@@ -42,10 +42,7 @@ def _blocks(words: list[str], maps: Float[Tensor, "words h w"]) -> str:
                 text.append(" " * (column - width))
             text.append("\n")
         text.append("\n")
-    console = Console(width=100_000, color_system="truecolor", force_terminal=True)
-    with console.capture() as captured:
-        console.print(text, end="", soft_wrap=True)
-    return captured.get().rstrip("\n")
+    return ansi_text(text).rstrip("\n")
 
 
 def _line(text: Text, shares: Float[Tensor, "h w"], row: int) -> None:

@@ -1,4 +1,4 @@
-"""Where the parts of an attention matrix go on a page, in pixels, for every kind of picture."""
+"""Where the parts of an attention matrix go on a page, in pixels, for every kind of figure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,3 +39,14 @@ class Layout:
     def corner(self, row: int, column: int) -> tuple[float, float]:
         """The upper left corner of a cell."""
         return self.left + column * self.cell, self.top + row * self.cell
+
+    def number(self, weight: float) -> str:
+        """What is written in a cell: weights of a tenth or more, where they can be read."""
+        if weight < 0.1 or not self.numbered:
+            return ""
+        return f"{min(weight, 0.99):.2f}".removeprefix("0")
+
+
+def printable(word: str) -> str:
+    """Without control characters, which fonts have no shape for and XML forbids."""
+    return "".join(c if c.isprintable() else "·" for c in word)

@@ -6,7 +6,7 @@ from font_roboto import font_files
 from PIL import Image, ImageDraw, ImageFont
 
 from saccade.app.look.draw.colour import ink, shade
-from saccade.app.look.draw.layout import FONT, GAP, Layout
+from saccade.app.look.draw.layout import FONT, GAP, Layout, printable
 
 SCALE = 2  # pixels to a point, for sharp text
 
@@ -32,6 +32,11 @@ def draw_png(
     for i, line in enumerate(weights):
         for j, weight in enumerate(line):
             _cell(draw, layout, i, j, weight, tiny)
+    return png_bytes(image)
+
+
+def png_bytes(image: Image.Image) -> bytes:
+    """As small as it gets."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
@@ -54,8 +59,7 @@ def _cell(
     side = layout.cell * SCALE
     edge = (230, 233, 239) if layout.numbered else None
     draw.rectangle((x, y, x + side, y + side), fill=shade(weight), outline=edge)
-    if weight >= 0.1 and layout.numbered:
-        number = f"{min(weight, 0.99):.2f}".removeprefix("0")
+    if number := layout.number(weight):
         middle = (x + side / 2, y + side / 2)
         draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")
 
@@ -76,8 +80,3 @@ def _slanted(
     turned = label.rotate(55, resample=Image.Resampling.BICUBIC)
     corner = round(place[0] - side / 2), round(place[1] - side / 2 - height / 6)
     image.paste((20, 24, 32), (*corner, corner[0] + side, corner[1] + side), mask=turned)
-
-
-def printable(word: str) -> str:
-    """Without control characters, for which fonts have no shape."""
-    return "".join(c if c.isprintable() else "·" for c in word)

@@ -3,7 +3,7 @@
 from xml.sax.saxutils import escape
 
 from saccade.app.look.draw.colour import ink, shade
-from saccade.app.look.draw.layout import FONT, GAP, Layout
+from saccade.app.look.draw.layout import FONT, GAP, Layout, printable
 
 
 def draw_svg(rows: list[str], columns: list[str], weights: list[list[float]], *, title: str) -> str:
@@ -46,10 +46,9 @@ def _cell(layout: Layout, i: int, j: int, weight: float) -> str:
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:g}" height="{side:g}" fill="{fill}" '
         f'stroke="#e6e9ef"><title>{weight:.3f}</title></rect>'
     )
-    if weight < 0.1:
+    if not (number := layout.number(weight)):
         return box
     colour = "#{:02x}{:02x}{:02x}".format(*ink(weight))
-    number = f"{min(weight, 0.99):.2f}".removeprefix("0")
     return box + (
         f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle" '
         f'font-size="11" fill="{colour}">{number}</text>'
@@ -58,4 +57,4 @@ def _cell(layout: Layout, i: int, j: int, weight: float) -> str:
 
 def svg_text(word: str) -> str:
     """Escaped, and without the control characters that XML forbids."""
-    return escape("".join(c if c.isprintable() else "·" for c in word))
+    return escape(printable(word))

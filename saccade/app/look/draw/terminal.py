@@ -21,6 +21,11 @@ def _shaded(columns: list[str], weights: list[float]) -> str:
     for word, weight in zip(columns, weights):
         back, front = ("rgb({},{},{})".format(*part) for part in (shade(weight), ink(weight)))
         text.append(f" {word} ", style=f"{front} on {back}")
+    return ansi_text(text)
+
+
+def ansi_text(text: Text) -> str:
+    """With the codes that colour it on a terminal."""
     console = Console(width=100_000, color_system="truecolor", force_terminal=True)
     with console.capture() as captured:
         console.print(text, end="", soft_wrap=True)

@@ -1,19 +1,19 @@
 // Puts the page together: head, views, foot, keys.
 
-import { CaptionCompareView } from "./caption-compare.js";
-import { VEIL_KEYS } from "./caption-tools.js";
-import { CaptionView } from "./caption.js";
-import { nightfall, themeChanged, theme } from "./colour.js";
-import { CompareView } from "./compare.js";
-import { button, segmented } from "./controls.js";
-import { Arrays } from "./decode.js";
-import { el } from "./dom.js";
-import { helpDialog } from "./help.js";
-import { LanguageView } from "./language.js";
-import { footBar } from "./readout.js";
-import { ServerBar, emptyState, isServed } from "./server.js";
-import { State } from "./state.js";
-import { TranslationView } from "./translation.js";
+import { CaptionCompareView } from "./kinds/caption-compare.js";
+import { VEIL_KEYS } from "./captioning/tools.js";
+import { CaptionView } from "./kinds/caption.js";
+import { nightfall, themeChanged, theme } from "./controls/colour.js";
+import { CompareView } from "./kinds/compare.js";
+import { button, segmented } from "./controls/controls.js";
+import { Arrays } from "./document/decode.js";
+import { el } from "./controls/dom.js";
+import { helpDialog } from "./controls/help.js";
+import { LanguageView } from "./kinds/language.js";
+import { footBar } from "./controls/readout.js";
+import { ServerBar, emptyState, isServed } from "./served/server.js";
+import { State } from "./controls/state.js";
+import { TranslationView } from "./kinds/translation.js";
 
 const DEFAULTS = {
   view: "", look: 0, site: "all", head: "mean", unit: "words", step: null, token: null, mode: "out",
@@ -24,8 +24,22 @@ const DEFAULTS = {
   patch: -1, eye: "",
 };
 
-const VIEWS = { translation: TranslationView, language: LanguageView, caption: CaptionView };
-const COMPARE_VIEWS = { caption: CaptionCompareView };
+const FORMAT = "saccade-look";
+const VERSION = 2;
+
+// How each kind of document is shown: what one run did, and two runs side by side.
+const KINDS = {
+  translation: [TranslationView, CompareView],
+  language: [LanguageView, CompareView],
+  caption: [CaptionView, CaptionCompareView],
+};
+
+// Why this page cannot show a document; null if it can.
+function whyNot({ format, version, kind }) {
+  if (format !== FORMAT) return `This page reads "${FORMAT}", not "${format}".`;
+  if (version !== VERSION) return `This page reads version ${VERSION} of a look, not ${version}.`;
+  return Object.hasOwn(KINDS, kind) ? null : `This page knows no looks of the kind "${kind}".`;
+}
 
 class Page {
   constructor() {
@@ -74,8 +88,9 @@ class Page {
   }
 
   show(data) {
-    if (data.format !== "saccade-look/1") {
-      this.#trouble(`This page reads "saccade-look/1", not "${data.format}".`);
+    const refusal = whyNot(data);
+    if (refusal) {
+      this.#trouble(refusal);
       return;
     }
     this.data = data;
@@ -99,14 +114,14 @@ class Page {
     const { arrays, state, foot } = this;
     const askExact = this.server ? (site, head) => this.server.askExact(site, head) : null;
     try {
-      const { kind, pictures } = this.data;
-      const View = run === null ? COMPARE_VIEWS[kind] ?? CompareView : VIEWS[kind];
-      this.view = new View({ arrays, looks, state, foot, askExact, pictures });
+      const { kind, images } = this.data;
+      const View = KINDS[kind][run === null ? 1 : 0];
+      this.view = new View({ arrays, looks, state, foot, askExact, images });
     } catch (error) {
       this.#trouble(error.message);
       return;
     }
-    const notes = (this.data.notes ?? []).map((text) => el("p", { class: "note", text }));
+    const notes = this.data.notes.map((text) => el("p", { class: "note", text }));
     const aside = el("aside", { class: "notes", "aria-label": "Notes" }, ...notes);
     this.body.replaceChildren(this.view.root, ...(notes.length ? [aside] : []));
     this.view.ready.then(

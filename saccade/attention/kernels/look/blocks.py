@@ -70,13 +70,13 @@ def _look_at(heads: list[tuple[int, int]], view: View, keep: Keep, found: Glance
     size = BLOCK_BYTES["cpu" if view.q.device.type == "cpu" else "other"]
     rows = min(queries, max(1, size // (4 * max(keys, 1)) // found.cell[0]) * found.cell[0])
     group = _group(found)
-    room = _Room(view, rows * (keys + group))
+    buffers = _BlockBuffers(view, rows * (keys + group))
     for b, n in heads:
         for start in range(0, queries, max(rows, 1)):
             part = slice(start, min(start + rows, queries))
-            block = _block(view, b, n, part, group, room)
+            block = _block(view, b, n, part, group, buffers)
             if block.logs.numel():
-                _look(block, room.weights(block.logs), keep, found)
+                _look(block, buffers.weights(block.logs), keep, found)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class _Block:
     lse: Float[Tensor, " t"]
 
 
-def _block(view: View, b: int, n: int, rows: slice, group: int, room: "_Room") -> _Block:
+def _block(view: View, b: int, n: int, rows: slice, group: int, buffers: "_BlockBuffers") -> _Block:
     _, _, queries, keys = view.shape
     position = keys - queries + rows.start
     first, last = 0, keys
@@ -101,13 +101,13 @@ def _block(view: View, b: int, n: int, rows: slice, group: int, room: "_Room") -
     if view.reach is not None:
         first = min(max(0, position - view.reach), last) // group * group
         last = max(first, min(last, keys - queries + rows.stop + view.reach))
-    logs = room.logs(rows.stop - rows.start, last - first, group)
+    logs = buffers.logs(rows.stop - rows.start, last - first, group)
     scores = logs[:, : last - first]
     _score(view, b, n, rows, slice(first, last), scores)
     if view.causal:
         # Only the square at the diagonal hides anything: its upper triangle.
         edge = scores[:, max(0, position - first + 1) :]
-        edge.masked_fill_(room.triangle(edge.shape, min(0, position - first + 1)), UNSEEN)
+        edge.masked_fill_(buffers.triangle(edge.shape, min(0, position - first + 1)), UNSEEN)
     if view.lse is not None:
         lse = view.lse[b, n, rows].to(scores.dtype)
     else:
@@ -118,7 +118,7 @@ def _block(view: View, b: int, n: int, rows: slice, group: int, room: "_Room") -
     return _Block(b, n, rows, first, position, logs, lse)
 
 
-class _Room:
+class _BlockBuffers:
     """Memory for one block and its exponential, used again and again: fresh pages are slow."""
 
     def __init__(self, view: View, size: int) -> None:

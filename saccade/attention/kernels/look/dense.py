@@ -2,9 +2,10 @@
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
+from saccade.attention import masks
 from saccade.attention.look.glance import Glance, Keep
 
 
@@ -21,7 +22,7 @@ def observe(
     highest, where = weights.max(dim=-1) if keys else _nothing(weights)
     blind = highest == 0
     lse = weights.new_full(highest.shape, torch.nan) if lse is None else lse
-    near = local_band(queries, keys, keep.local, device=weights.device)
+    near = masks.window(queries, keys, reach=keep.local, device=weights.device)
     return Glance(
         lse=lse.masked_fill(blind, -torch.inf),
         entropy=(-torch.xlogy(weights, weights).sum(dim=-1)).clamp(min=0.0) + 0.0,
@@ -37,12 +38,6 @@ def observe(
         **_maps(weights, keep),  # type: ignore[arg-type]
         **_top(weights, keep),  # type: ignore[arg-type]
     )
-
-
-def local_band(queries: int, keys: int, local: int, *, device: torch.device) -> Bool[Tensor, "T S"]:
-    """Keys at most `local` positions from the query; the queries are the last positions."""
-    t = torch.arange(keys - queries, keys, device=device)[:, None]
-    return (torch.arange(keys, device=device)[None] - t).abs() <= local
 
 
 def _maps(weights: Float[Tensor, "B N T S"], keep: Keep) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 Two passes over the scores, as tiles in the tensor cores. Along the rows (`tiles_rows`): entropy,
 the largest weight, sink and local mass, and which quads of keys the top is in (`tiles_sort`);
-the few keys of these are then scored once more (`tiles_top`). Along the keys (`tiles_keys`): the
+the few keys of these are then scored once more. Along the keys (`tiles_keys`): the
 mass received, and the maps. Memory grows with T + S, and the same input gives the same bits.
 """
 # Triton's language is not Python's: its functions have no types that a checker could follow.
@@ -13,11 +13,14 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.attention.kernels.look.tiles_keys import Columns, look_along_keys
-from saccade.attention.kernels.look.tiles_lse import normalise
-from saccade.attention.kernels.look.tiles_rows import Rows, look_along_rows
+from saccade.attention.kernels.look.tiles_keys import KeyStatistics, look_along_keys
+from saccade.attention.kernels.look.tiles_rows import (
+    RowStatistics,
+    look_along_rows,
+    look_at_top,
+    normalise,
+)
 from saccade.attention.kernels.look.tiles_scores import Sight, sight
-from saccade.attention.kernels.look.tiles_top import look_at_top
 from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.view import View
 from saccade.errors import ConfigError
@@ -73,13 +76,15 @@ def _normalised(view: View, seen: Sight) -> Float[Tensor, "B N T"]:
     return lse
 
 
-def _rows(view: View, seen: Sight, lse: Tensor, keep: Keep) -> tuple[Rows, dict[str, Tensor]]:
+def _rows(
+    view: View, seen: Sight, lse: Tensor, keep: Keep
+) -> tuple[RowStatistics, dict[str, Tensor]]:
     queries, keys = view.shape[2:]
     depth = 1 if not keep.top else 8 if keep.top <= 8 else 16
     made = torch.empty((6, *view.shape[:3]), dtype=torch.float32, device=view.q.device)
     where = torch.empty(view.shape[:3], dtype=torch.int64, device=view.q.device)
     quads = None if depth == 1 else where.new_empty((*where.shape, depth), dtype=torch.int32)
-    out = Rows(made[0], made[1], made[2], made[3], where, made[4], made[5], quads)
+    out = RowStatistics(made[0], made[1], made[2], made[3], where, made[4], made[5], quads)
     narrow = seen.K.value * view.q.element_size() <= 256
     pair = 2 if depth > 1 and keys >= LONG and narrow else 1
     look_along_rows[_grid(view, queries, ALONG_ROWS["ROWS"])](
@@ -112,7 +117,7 @@ def _columns(view: View, seen: Sight, shift: Tensor, keep: Keep) -> dict[str, ob
     split = max(1, across // 16)  # columns that a warp leaves of each cell
     maps = shift.new_zeros((2, batch, heads, high, wide * split)) if keep.map_side else None
     within = count if maps is None else min(down, count)
-    out = Columns(
+    out = KeyStatistics(
         received=shift.new_empty((batch, heads, keys)) if keep.received else None,
         mean=None if maps is None else maps[0],
         highest=None if maps is None else maps[1],

@@ -20,7 +20,7 @@ from saccade.attention.kernels.look.tiles_rows import row_of
 from saccade.attention.kernels.look.tiles_scores import UNSEEN, load_keys, load_queries, scores
 
 
-class Columns(NamedTuple):
+class KeyStatistics(NamedTuple):
     """Where the kernel puts what it found; the maps are (B·N, Gt, columns), None if not kept.
 
     A cell of a map is DOWN · EVERY queries by ACROSS keys. ACROSS is at most the 16 that one warp
@@ -41,7 +41,7 @@ class Columns(NamedTuple):
 
 @triton.jit
 def look_along_keys(sight, shift, out, KEYS: tl.constexpr, COUNT: tl.constexpr):
-    """All that `Columns` holds, for KEYS keys of one head, COUNT queries at a time."""
+    """All that `KeyStatistics` holds, for KEYS keys of one head, COUNT queries at a time."""
     first = tl.program_id(0) * KEYS
     k = load_keys(first, sight, KEYS, False)
     lo, a, d, hi = _spans(first, sight, KEYS, COUNT)

@@ -5,7 +5,9 @@ and nothing is ever rescaled:
 
     x = log₂e · (e − lse)        a = 2ˣ        entropy = −ln 2 · Σ a x
 
-Only tiles at an edge (the diagonal, the window's ends) look at places at all.
+Only tiles at an edge (the diagonal, the window's ends) look at places at all. The largest weights
+come from the few quads of keys they are known to lie in, which are scored once more. Where no fused
+kernel has given the log-sum-exp away, a pass before computes it.
 """
 # Triton's language is not Python's: its functions have no types that a checker could follow.
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false
@@ -24,13 +26,15 @@ from saccade.attention.kernels.look.tiles_scores import (
     UNSEEN,
     bounds,
     load_queries,
+    place,
     score_of,
+    scores,
     tile_scores,
 )
 from saccade.attention.kernels.look.tiles_sort import merge, narrow, number, quad_maxima, sort
 
 
-class Rows(NamedTuple):
+class RowStatistics(NamedTuple):
     """Where a kernel puts what it found of each query; `quads` only where the top is asked for.
 
     `shift` is lse in base 2, and so high where a query sees nothing that its weights come to 0.
@@ -50,7 +54,7 @@ class Rows(NamedTuple):
 def look_along_rows(
     sight, lse, out, sink, local, D: tl.constexpr, PAIR: tl.constexpr, ROWS: tl.constexpr
 ):
-    """All that `Rows` holds, for ROWS queries of one head; long rows are begun first."""
+    """All that `RowStatistics` holds, for ROWS queries of one head; long rows are begun first."""
     start = (tl.num_programs(0) - 1 - tl.program_id(0)) * ROWS
     t = start + tl.arange(0, ROWS)
     shift = load_shift(lse, t, sight)
@@ -175,3 +179,85 @@ def _nearby(weights, t, tile, local, sight):
     if not sight.CAUSAL:  # else what lies ahead has no weight
         near &= s <= here + local
     return tl.where(near, weights, 0.0)
+
+
+@triton.jit
+def look_at_top(
+    sight,
+    lse,
+    out,
+    weights,
+    places,
+    TOP: tl.constexpr,
+    PAIR: tl.constexpr,
+    ROWS: tl.constexpr,
+    D: tl.constexpr,
+):
+    """The TOP largest weights and their places; the first is also the largest of its row."""
+    start = tl.program_id(0) * ROWS
+    t = start + tl.arange(0, ROWS)
+    shift = load_shift(lse, t, sight)
+    x, key = _rescore(out.quads, start, shift, t, sight, PAIR, ROWS, D)
+    at, inside = row_of(t, sight) * TOP, t < sight.queries
+    for i in tl.static_range(TOP):
+        best = tl.max(x, 1)
+        where = tl.min(tl.where(x == best[:, None], key, sight.keys), 1)
+        weight = tl.exp2(best)
+        x = tl.where(key == where[:, None], UNSEEN, x)
+        tl.store(weights + at + i, weight, mask=inside)
+        tl.store(places + at + i, tl.where(weight > 0, where, -1).to(tl.int64), mask=inside)
+        if i == 0:
+            store_best(best, where, lse, shift, t, out, sight)
+
+
+@triton.jit
+def _rescore(
+    quads, start, shift, t, sight, PAIR: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr
+):
+    """Scores of every key of every quad in single precision, (rows, 4 PAIR D), and the keys."""
+    member = tl.arange(0, 4 * PAIR * D)[None, :]
+    at = row_of(t, sight)[:, None] * D + member % D
+    quad = tl.load(quads + at, mask=t[:, None] < sight.queries, other=-1)
+    member //= D
+    key = quad // 2 + (member % 2) + (member // 2 % 2) * 8 + (member // 4) * SPAN
+    key = tl.where((quad < 0) | ((member >= 4) & (quad % 2 == 0)), sight.keys, key)
+    column = tl.arange(0, sight.K)[None, None, :]
+    at = key.to(tl.int64)[:, :, None] * sight.k_steps[2] + column * sight.k_steps[3]
+    inside = (key[:, :, None] < sight.keys) & (column < sight.width)
+    at += place(sight.k_steps, sight, True)
+    k = tl.load(sight.k + at, mask=inside, other=0.0).to(tl.float32)
+    q = load_queries(start, sight, ROWS, False).to(tl.float32)
+    dots = tl.sum(q[:, None, :] * k, 2)
+    x = scores(dots, shift[:, None], t[:, None], key, sight, True)
+    return tl.where(key < sight.keys, x, UNSEEN), key
+
+
+@triton.jit
+def normalise(sight, lse, sinks, ROWS: tl.constexpr):
+    """Online (Milakov & Gimelshein 2018), a learnt score `sinks` of the head counted in.
+
+    m' = max(m, x)        l' = l · 2^(m − m') + Σ 2^(x − m')        lse = ln 2 · (m + log₂ l)
+    """
+    start = (tl.num_programs(0) - 1 - tl.program_id(0)) * ROWS
+    t = start + tl.arange(0, ROWS)
+    q = load_queries(start, sight, ROWS, False)
+    peak, total = tl.full((ROWS,), UNSEEN, tl.float32), tl.zeros((ROWS,), tl.float32)
+    if sinks is not None:
+        own = tl.load(sinks + tl.program_id(1) % sight.heads).to(tl.float32)
+        peak, total = tl.zeros_like(peak) + own * LOG2E, total + 1.0
+    last = tl.minimum(start + ROWS, sight.queries) - 1
+    lo, a, _, _, d, hi = bounds(start, last, -(1 << 30), sight)
+    for tile in tl.range(a, d):
+        peak, total = _add(tile_scores(q, 0.0, t, tile, sight, False), peak, total)
+    for i in tl.range(0, a - lo + hi - d):
+        tile = tl.where(i < a - lo, lo + i, d + i - (a - lo))
+        peak, total = _add(tile_scores(q, 0.0, t, tile, sight, True), peak, total)
+    found = tl.where(peak > UNSEEN / 2, (peak + tl.log2(total)) * LN2, float("-inf"))
+    tl.store(lse + row_of(t, sight), found, mask=t < sight.queries)
+
+
+@triton.jit
+def _add(x, peak, total):
+    higher = tl.maximum(peak, tl.max(x, 1))
+    total = total * tl.exp2(peak - higher) + tl.sum(tl.exp2(x - higher[:, None]), 1)
+    return higher, total

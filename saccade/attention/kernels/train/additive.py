@@ -20,23 +20,11 @@ def additive_score(
 
     eₜᵢ = wᵀ tanh(qₜ + kᵢ)
     """
-    same = q.dtype == k.dtype == w.dtype
-    if same and by_sigmoid(q) and not torch.compiler.is_compiling():
+    # Not in half precision, where the difference to ½ would have few digits left.
+    wide = q.dtype == k.dtype == w.dtype and q.dtype in (torch.float32, torch.float64)
+    if wide and q.device.type == "cpu" and not torch.compiler.is_compiling():
         return BlockwiseScore.apply(q, k, w)
     return (q.unsqueeze(-2) + k.unsqueeze(-3)).tanh() @ w
-
-
-def score(
-    q: Float[Tensor, "B T F"], k: Float[Tensor, "B S F"], w: Float[Tensor, " F"]
-) -> Float[Tensor, "B T S"]:
-    """What `additive_score` computes, without a graph."""
-    if not by_sigmoid(q):
-        return _sums(q, k).tanh_() @ w
-    e = q.new_empty(*q.shape[:2], k.shape[1])
-    q, k, w = 2 * q, 2 * k, 2 * w
-    for rows, queries in _blocks(q, k):
-        e[rows, queries] = _half_tanh(q[rows, queries], k[rows]) @ w
-    return e
 
 
 def doubled_score(
@@ -52,28 +40,6 @@ def doubled_score(
     return e
 
 
-def score_gradient(
-    grad: Float[Tensor, "B T S"],
-    q: Float[Tensor, "B T F"],
-    k: Float[Tensor, "B S F"],
-    w: Float[Tensor, " F"],
-    *,
-    onto: tuple[Float[Tensor, "B S F"], Float[Tensor, " F"]],
-) -> Float[Tensor, "B T F"]:
-    """The gradient of q; those of k and w are added `onto` what is there, k's still without w.
-
-    dqₜ = w ⊙ Σᵢ gₜᵢ(1 − y²ₜᵢ)        dkᵢ = w ⊙ Σₜ gₜᵢ(1 − y²ₜᵢ)        dw = Σₜᵢ gₜᵢ yₜᵢ
-    """
-    dk, dw = onto
-    if not by_sigmoid(q):
-        y = _sums(q, k).tanh_()
-        dw.addmv_(y.flatten(0, 2).T, grad.flatten())
-        slope = torch.ops.aten.tanh_backward(grad.unsqueeze(-1), y)
-        dk.add_(slope.sum(dim=1))
-        return slope.sum(dim=2).mul_(w)
-    return doubled_gradient(grad, 2 * q, 2 * k, onto=onto).mul_(w)
-
-
 def doubled_gradient(
     grad: Float[Tensor, "B T S"],
     q: Float[Tensor, "B T F"],
@@ -81,9 +47,12 @@ def doubled_gradient(
     *,
     onto: tuple[Float[Tensor, "B S F"], Float[Tensor, " F"]],
 ) -> Float[Tensor, "B T F"]:
-    """What `score_gradient` gives for halves of q and k; the gradient of q is without w, too.
+    """The gradient of q, for halves of q and k; those of k and w are added `onto` what is there.
 
-    1 − y² = 4 σ (1 − σ)        y = 2 σ − 1
+        dqₜ = Σᵢ gₜᵢ(1 − y²ₜᵢ)        dkᵢ = Σₜ gₜᵢ(1 − y²ₜᵢ)        dw = Σₜᵢ gₜᵢ yₜᵢ
+        1 − y² = 4 σ (1 − σ)        y = 2 σ − 1
+
+    Those of q and k are still to be multiplied with w.
     """
     (dk, dw), dq = onto, torch.empty_like(q)
     for rows, queries in _blocks(q, k):
@@ -103,7 +72,11 @@ class BlockwiseScore(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, w: Tensor) -> Tensor:
         ctx.save_for_backward(q, k, w)
-        return score(q, k, w)
+        q, k, w = 2 * q, 2 * k, 2 * w
+        e = q.new_empty(*q.shape[:2], k.shape[1])
+        for rows, queries in _blocks(q, k):  # tanh(x) / 2 = σ(2x) − ½
+            e[rows, queries] = _sums(q[rows, queries], k[rows]).sigmoid_().sub_(0.5) @ w
+        return e
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -112,28 +85,22 @@ class BlockwiseScore(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         q, k, w = ctx.saved_tensors
         dk, dw = torch.zeros_like(k), torch.zeros_like(w)
-        dq = score_gradient(grads[0], q, k, w, onto=(dk, dw))
-        return dq, dk.mul_(w), dw
-
-
-def by_sigmoid(q: Tensor) -> bool:
-    """Not in half precision, where the difference to ½ would have few digits left."""
-    return q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
+        dq = doubled_gradient(grads[0], 2 * q, 2 * k, onto=(dk, dw))
+        return dq.mul_(w), dk.mul_(w), dw
 
 
 def _sums(q: Float[Tensor, "b t F"], k: Float[Tensor, "b S F"]) -> Float[Tensor, "b t S F"]:
     return q.unsqueeze(-2) + k.unsqueeze(-3)
 
 
-def _half_tanh(q: Float[Tensor, "b t F"], k: Float[Tensor, "b S F"]) -> Float[Tensor, "b t S F"]:
-    """tanh(x) / 2 = σ(2x) − ½, of queries and keys that are doubled already."""
-    return _sums(q, k).sigmoid_().sub_(0.5)
-
-
 def _blocks(q: Float[Tensor, "B T F"], k: Float[Tensor, "B S F"]) -> Iterator[tuple[slice, slice]]:
-    """Some rows with all their queries, or where these are too many some queries of one row."""
+    """Some rows with all their queries, or where these are too many some queries of one row.
+
+    A GPU takes all at once.
+    """
     total, length = q.shape[:2]
-    at_once = max(1, CACHED // max(1, k.shape[1] * k.shape[2]))
+    cached = CACHED if q.device.type == "cpu" else q.shape[:2].numel() * k.shape[1:].numel()
+    at_once = max(1, cached // max(1, k.shape[1] * k.shape[2]))
     rows, queries = max(1, at_once // max(1, length)), min(length, at_once)
     return (
         (slice(row, row + rows), slice(query, query + queries))

@@ -1,4 +1,4 @@
-"""Linear layers whose way there and back is lean in mixed precision.
+"""Linear layers whose way there and back is short in mixed precision.
 
 torch's own casts every weight and bias by itself, rounds the weights' gradient to half precision
 and widens it again, and sums the bias's gradient slower than memory can be read.
@@ -22,24 +22,24 @@ class Linear(nn.Linear):
         return together(input, self)
 
 
-def sums_later(x: Float[Tensor, "*batch D"]) -> bool:
+def defers_bias(x: Float[Tensor, "*batch D"]) -> bool:
     """Whether there are kernels that read a product's gradient anyway, and can sum it as well."""
     fits = x.device.type == "cuda" and x.dtype != torch.float64 and torch.is_grad_enabled()
     return HAS_TRITON and fits and not torch.compiler.is_compiling()
 
 
 def together(
-    x: Float[Tensor, "*batch D"], *layers: nn.Linear, owed: bool = False
+    x: Float[Tensor, "*batch D"], *layers: nn.Linear, defer_bias: bool = False
 ) -> Float[Tensor, "*batch all"]:
     """Several linear layers of the same input as one product: it is read once.
 
         [W₁; W₂; …] x + [b₁; b₂; …]
 
-    With `owed`, whoever takes the product takes the biases too, and gives them their gradient: the
-    sum over all rows of the product's.
+    With `defer_bias`, whoever takes the product takes the biases too, and gives them their
+    gradient: the sum over all rows of the product's.
     """
     weights: list[Tensor] = [layer.weight for layer in layers]
-    biases: list[Tensor] = [layer.bias.detach() if owed else layer.bias for layer in layers]
+    biases: list[Tensor] = [layer.bias.detach() if defer_bias else layer.bias for layer in layers]
     mixed = x.device.type == "cuda" and torch.is_autocast_enabled("cuda")
     if mixed and torch.is_grad_enabled() and not torch.compiler.is_compiling():
         return _Linear.apply(x, torch.get_autocast_dtype("cuda"), *weights, *biases)
@@ -84,6 +84,6 @@ def _ones(count: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor,
     return _many_ones(1 << (count - 1).bit_length(), dtype, device)[:, :count]
 
 
-@cache  # never dropped, for recorded kernels go on reading them; one for each power of two
+@cache  # never dropped, for captured kernels go on reading them; one for each power of two
 def _many_ones(count: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "1 count"]:
     return torch.ones(1, count, dtype=dtype, device=device)

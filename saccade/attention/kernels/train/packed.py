@@ -26,7 +26,7 @@ def packed_attention(
     starts = segments.query_starts, segments.key_starts
     if not _kernels_take(q):
         return ragged_attention(q, k, v, segments, causal=causal, scale=scale)
-    if max(longest) <= SHORT and HAS_TRITON:
+    if takes_short(q, segments):
         from saccade.attention.kernels.train.short_sequence import short_attention
 
         return short_attention(q, k, v, *starts, *longest, causal, scale)
@@ -35,31 +35,10 @@ def packed_attention(
     )[0]
 
 
-def packed_self_attention(
-    qkv: Float[Tensor, "T 3 N K"], segments: Segments, *, causal: bool, scale: float
-) -> Float[Tensor, "T N K"]:
-    """The same for queries, keys and values that one product made."""
-    if _kernels_take(qkv) and segments.longest_query <= SHORT and HAS_TRITON:
-        from saccade.attention.kernels.train.short_sequence import short_self_attention
-
-        starts, longest = segments.query_starts, segments.longest_query
-        return short_self_attention(qkv, starts, longest, causal, scale)
-    q, k, v = qkv.unbind(1)
-    return packed_attention(q, k, v, segments, causal=causal, scale=scale)
-
-
-def packed_cross_attention(
-    q: Float[Tensor, "T N K"], kv: Float[Tensor, "S 2 N K"], segments: Segments, *, scale: float
-) -> Float[Tensor, "T N K"]:
-    """The same for queries of one product, and keys and values of another."""
-    longest = segments.longest_query, segments.longest_key
-    if _kernels_take(q) and max(longest) <= SHORT and HAS_TRITON:
-        from saccade.attention.kernels.train.short_sequence import short_cross_attention
-
-        starts = segments.query_starts, segments.key_starts
-        return short_cross_attention(q, kv, *starts, *longest, scale)
-    k, v = kv.unbind(1)
-    return packed_attention(q, k, v, segments, causal=False, scale=scale)
+def takes_short(x: Tensor, segments: Segments) -> bool:
+    """Whether the short-sequence kernel serves."""
+    longest = max(segments.longest_query, segments.longest_key)
+    return _kernels_take(x) and longest <= SHORT and HAS_TRITON
 
 
 def _kernels_take(x: Tensor) -> bool:

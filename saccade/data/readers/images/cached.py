@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from saccade.data.images.cache import CacheSettings, ImageCache, image_cache
@@ -32,7 +33,6 @@ def without(read: ImagesRead, bad: Mapping[int, str], *, skip_bad: int) -> Image
     for index, row in enumerate(read.rows):
         found.append(Problem(row.file, row.line, bad[index]) if index in bad else row)
     untold = sum(read.skipped.values()) - len(read.problems)  # counted, but not kept
-    files = [Path(file) for file in read.files]
-    got = collect(found, files, skip_bad=max(skip_bad - untold, 0))
+    got = collect(found, read.files, ImagesRead, skip_bad=max(skip_bad - untold, 0))
     kinds = Counter(read.skipped) + Counter(why.partition(":")[0] for why in bad.values())
-    return ImagesRead(got.rows, got.problems, got.duplicates, read.files, dict(kinds))
+    return replace(got, skipped=dict(kinds))

@@ -9,10 +9,9 @@ The "line" of a bad row is its place in the list, from 1.
 from collections.abc import Iterator
 from typing import Any, cast
 
-from saccade.data.readers.images.rows import ImageRow, Places, captions_of
-from saccade.data.readers.report import Problem
+from saccade.data.readers.images.rows import ImageFinder, ImageRow, captions_of
+from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.stems import SPLITS
-from saccade.data.readers.text.lines import BadRow
 from saccade.data.readers.text.records import fields_of, json_value, kind_of, shown_keys, text_under
 from saccade.errors import DataError
 
@@ -53,24 +52,23 @@ def splits_of(document: dict[str, Any]) -> list[str]:
 
 
 def karpathy_rows(
-    document: dict[str, Any], name: str, split: str, places: Places
+    document: dict[str, Any], name: str, split: str, images: ImageFinder
 ) -> Iterator[ImageRow | Problem]:
     """The images of a split. One that names no split is a bad row of every split."""
-    wanted = _names(split)
-    for number, value in enumerate(document["images"], start=1):
-        try:
-            fields = fields_of(value)
-            if text_under(fields, "split") not in wanted:
-                continue
-            file = text_under(fields, "filename")
-            folder = text_under(fields, "filepath") if "filepath" in fields else ""
-            captions = captions_of(_sentences(fields), "sentences")
-            found = places.find(*([f"{folder}/{file}"] if folder else []), file)
-            extras = {key: fields[key] for key in ("imgid", "cocoid") if key in fields}
-            image = places.once(found, number)
-            yield ImageRow(image, captions, extras, f"{name}#images", number)
-        except BadRow as bad:
-            yield Problem(f"{name}#images", number, str(bad))
+    wanted, file = _names(split), f"{name}#images"
+
+    def parse(value: object, number: int) -> ImageRow | None:
+        fields = fields_of(value)
+        if text_under(fields, "split") not in wanted:
+            return None
+        image = text_under(fields, "filename")
+        folder = text_under(fields, "filepath") if "filepath" in fields else ""
+        captions = captions_of(_sentences(fields), "sentences")
+        found = images.find(*([f"{folder}/{image}"] if folder else []), image)
+        extras = {key: fields[key] for key in ("imgid", "cocoid") if key in fields}
+        return ImageRow(images.once(found, number), captions, extras, file, number)
+
+    return parse_rows(document["images"], file, parse)
 
 
 def _sentences(fields: dict[str, Any]) -> list[str]:
@@ -85,7 +83,9 @@ def _names(split: str) -> set[str]:
     return {*usual, _TRAIN_TOO} if "train" in usual else set(usual)
 
 
-def coco_rows(document: dict[str, Any], name: str, places: Places) -> Iterator[ImageRow | Problem]:
+def coco_rows(
+    document: dict[str, Any], name: str, finder: ImageFinder
+) -> Iterator[ImageRow | Problem]:
     """Each image with the captions that name its id, in their order."""
     images: list[object] = document["images"]
     captions: dict[Id, list[str]] = {}
@@ -94,38 +94,41 @@ def coco_rows(document: dict[str, Any], name: str, places: Places) -> Iterator[I
             captions.setdefault(cast(Id, image["id"]), [])
     yield from _gather(document["annotations"], f"{name}#annotations", captions)
     taken: dict[Id, int] = {}
-    for number, value in enumerate(images, start=1):
-        try:
-            fields = fields_of(value)
-            key = _id(fields, "id")
-            if taken.setdefault(key, number) != number:
-                raise BadRow(f"duplicate id: {key!r:.60} was image {taken[key]}")
-            file = text_under(fields, "file_name")
-            if not captions[key]:
-                raise BadRow(f"no caption: none names image {key!r:.60}, {file[:200]!r}")
-            image = places.once(places.find(file), number)
-            yield ImageRow(image, tuple(captions[key]), {"id": key}, f"{name}#images", number)
-        except BadRow as bad:
-            yield Problem(f"{name}#images", number, str(bad))
+
+    def parse(value: object, number: int) -> ImageRow:
+        fields = fields_of(value)
+        key = _new_id(fields, taken, number, "image")
+        file = text_under(fields, "file_name")
+        if not captions[key]:
+            raise BadRow(f"no caption: none names image {key!r:.60}, {file[:200]!r}")
+        image = finder.once(finder.find(file), number)
+        return ImageRow(image, tuple(captions[key]), {"id": key}, f"{name}#images", number)
+
+    yield from parse_rows(images, f"{name}#images", parse)
 
 
 def _gather(annotations: list[object], name: str, into: dict[Id, list[str]]) -> Iterator[Problem]:
     """Put each caption with its image; what has none is a bad row."""
     taken: dict[Id, int] = {}
-    for number, value in enumerate(annotations, start=1):
-        try:
-            fields = fields_of(value)
-            if "id" in fields:
-                key = _id(fields, "id")
-                if taken.setdefault(key, number) != number:
-                    raise BadRow(f"duplicate id: {key!r:.60} was annotation {taken[key]}")
-            image = _id(fields, "image_id")
-            caption = captions_of(text_under(fields, "caption"), "caption")
-            if image not in into:
-                raise BadRow(f"no such image: no image has the id {image!r:.60}")
-            into[image] += caption
-        except BadRow as bad:
-            yield Problem(name, number, str(bad))
+
+    def parse(value: object, number: int) -> None:
+        fields = fields_of(value)
+        if "id" in fields:
+            _new_id(fields, taken, number, "annotation")
+        image = _id(fields, "image_id")
+        caption = captions_of(text_under(fields, "caption"), "caption")
+        if image not in into:
+            raise BadRow(f"no such image: no image has the id {image!r:.60}")
+        into[image] += caption
+
+    return parse_rows(annotations, name, parse)
+
+
+def _new_id(fields: dict[str, Any], taken: dict[Id, int], number: int, what: str) -> Id:
+    key = _id(fields, "id")
+    if taken.setdefault(key, number) != number:
+        raise BadRow(f"duplicate id: {key!r:.60} was {what} {taken[key]}")
+    return key
 
 
 def _id(fields: dict[str, Any], key: str) -> Id:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 from saccade.data.images.members import Member
-from saccade.data.readers.images.rows import Places
+from saccade.data.readers.images.rows import ImageFinder
 from saccade.data.readers.images.tree import Folder, Tree, join, tree_of
-from saccade.data.readers.stems import SPLITS, fitting_stems
-from saccade.data.readers.text.lines import MAX_DOCUMENT, BadRow, document, lines, lines_in
+from saccade.data.readers.report import BadRow, listed
+from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
+from saccade.data.readers.text.lines import MAX_DOCUMENT, document, lines, lines_in
 from saccade.errors import DataError
 
 METADATA = "metadata.jsonl"
@@ -24,7 +25,7 @@ _NOT_CAPTIONS = ("instances", "person_keypoints", "panoptic", "stuff", "image_in
 
 
 @dataclass(frozen=True)
-class Entry:
+class CaptionFile:
     """A file that may hold captions: `name` in the tree, `folder` from which images are named."""
 
     stem: str
@@ -34,18 +35,18 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Found:
+class CaptionSource:
     """The file with the captions of a split; `whole` if it is named after none."""
 
     tree: Tree
-    entry: Entry
+    entry: CaptionFile
     file: Member
     whole: bool
 
-    def places(self) -> Places:
+    def places(self) -> ImageFinder:
         """Where its images may lie: also in a folder named as the file is, such as train2017."""
         stem = Path(self.entry.name).name.partition(".")[0]
-        return Places(self.tree, self.entry.folder, stem.removeprefix("captions_"))
+        return ImageFinder(self.tree, self.entry.folder, stem.removeprefix("captions_"))
 
     def lines(self) -> Iterator[bytes | None]:
         if isinstance(self.tree, Folder):
@@ -59,28 +60,23 @@ class Found:
         return self.file.read(most=MAX_DOCUMENT)
 
 
-def find_captions(data: Path, split: str) -> Found:
+def find_captions(data: Path, split: str) -> CaptionSource:
     """The one file that holds the captions of a split, or of all splits."""
     if _table(data.name):
         tree = Folder(data.parent)
         return _found(tree, _entry(data.name, "", data.name), whole=True)
     tree, base = tree_of(data)
     entries = list(_entries(tree, base))
-    stems = fitting_stems(split, (entry.stem for entry in entries))
-    if len(stems) > 1:
-        raise DataError(
-            f"{data} has several files for {split!r}: {_listed(stems)}; "
-            f"pass the one you mean as the split, such as {stems[0]!r}"
-        )
+    stems = one_stem(data, split, (entry.stem for entry in entries))
     mine = [entry for entry in entries if entry.stem in stems] or _for_all(entries)
     if not mine:
         held = [*tree.folders(base), *tree.files(base)]
         raise DataError(
             f"{data} has no {split!r} split: no {split}/{METADATA}, {split}.jsonl or "
-            f"captions_{split}.json; it holds {_listed(held) or 'nothing'}"
+            f"captions_{split}.json; it holds {listed(held) or 'nothing'}"
         )
     if len(mine) > 1:
-        names = _listed([entry.name for entry in mine])
+        names = listed([entry.name for entry in mine])
         raise DataError(f"{data} has {names} for one split; keep one of them, or give one file")
     return _found(tree, mine[0], whole=not stems)
 
@@ -93,17 +89,17 @@ def stems_of(data: Path) -> list[str]:
     return [entry.stem for entry in _entries(tree, base)]
 
 
-def _found(tree: Tree, entry: Entry, *, whole: bool) -> Found:
+def _found(tree: Tree, entry: CaptionFile, *, whole: bool) -> CaptionSource:
     try:
         file = tree.member(entry.name)
     except BadRow as bad:
         raise DataError(f"{join(str(tree.path), entry.name)} cannot be read: {bad}") from None
     if file is None:
         raise DataError(f"{join(str(tree.path), entry.name)} does not exist; check the path")
-    return Found(tree, entry, file, whole)
+    return CaptionSource(tree, entry, file, whole)
 
 
-def _for_all(entries: Sequence[Entry]) -> list[Entry]:
+def _for_all(entries: Sequence[CaptionFile]) -> list[CaptionFile]:
     """Where no file is named after a split: metadata.jsonl, or JSON that may name splits itself."""
     stems = [entry.stem for entry in entries]
     if any(fitting_stems(split, stems) for split in SPLITS):
@@ -111,11 +107,11 @@ def _for_all(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.form == "json" or entry.stem == "metadata"]
 
 
-def _entries(tree: Tree, base: str) -> Iterator[Entry]:
+def _entries(tree: Tree, base: str) -> Iterator[CaptionFile]:
     for folder in tree.folders(base):
         if METADATA in tree.files(join(base, folder)):
             below = join(base, folder)
-            yield Entry(folder, "metadata", join(below, METADATA), below)
+            yield CaptionFile(folder, "metadata", join(below, METADATA), below)
     for below in ("", "annotations"):
         if below and below not in tree.folders(base):
             continue
@@ -126,17 +122,12 @@ def _entries(tree: Tree, base: str) -> Iterator[Entry]:
                     yield entry
 
 
-def _entry(name: str, base: str, whole: str) -> Entry:
+def _entry(name: str, base: str, whole: str) -> CaptionFile:
     stem = name.removesuffix(".gz").rpartition(".")[0]
     if name.removesuffix(".gz").endswith(".jsonl"):
-        return Entry(stem, "metadata", whole, base)
-    return Entry(_YEAR.sub("", stem), "json", whole, base)
+        return CaptionFile(stem, "metadata", whole, base)
+    return CaptionFile(_YEAR.sub("", stem), "json", whole, base)
 
 
 def _table(name: str) -> bool:
     return name.removesuffix(".gz").endswith((".jsonl", ".json"))
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:10])
-    return ", ".join(shown + [f"… ({len(names)} in all)"] * (len(names) > len(shown)))

@@ -8,31 +8,22 @@ are found as the image is.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from saccade.data.readers.images.rows import ImageRow, Places, captions_of
-from saccade.data.readers.report import Problem
-from saccade.data.readers.text.lines import BadRow
-from saccade.data.readers.text.records import Record, fields_of, shown_keys, text_under
+from saccade.data.readers.images.rows import ImageFinder, ImageRow, captions_of
+from saccade.data.readers.report import BadRow, Problem, parse_rows
+from saccade.data.readers.text.records import fields_of, json_line, shown_keys, text_under
 
 CAPTIONS = ("captions", "caption", "text")
 FILE = "file_name"
 
 
 def metadata_rows(
-    records: Iterable[Record], name: str, places: Places
+    rows: Iterable[bytes | None], name: str, images: ImageFinder
 ) -> Iterator[ImageRow | Problem]:
-    """The row in each record."""
-    for record in records:
-        if isinstance(record, Problem):
-            yield record
-            continue
-        number, value = record
-        try:
-            yield _row(fields_of(value), name, number, places)
-        except BadRow as bad:
-            yield Problem(name, number, str(bad))
+    """The row on each line."""
+    return parse_rows(rows, name, lambda raw, n: _row(fields_of(json_line(raw)), name, n, images))
 
 
-def _row(fields: dict[str, Any], name: str, number: int, places: Places) -> ImageRow:
+def _row(fields: dict[str, Any], name: str, number: int, images: ImageFinder) -> ImageRow:
     file = text_under(fields, FILE)
     key = next((key for key in CAPTIONS if key in fields), None)
     if key is None:
@@ -40,9 +31,9 @@ def _row(fields: dict[str, Any], name: str, number: int, places: Places) -> Imag
             f"missing key: no 'captions', 'caption' or 'text'; it has {shown_keys(fields)}"
         )
     captions = captions_of(fields[key], key)
-    image = places.once(places.find(file), number)
+    image = images.once(images.find(file), number)
     extras = {
-        other: places.find(text_under(fields, other)) if other.endswith(f"_{FILE}") else value
+        other: images.find(text_under(fields, other)) if other.endswith(f"_{FILE}") else value
         for other, value in fields.items()
         if other not in (FILE, key)
     }

@@ -10,7 +10,7 @@ from saccade.data.images.decode import ImageError
 from saccade.data.images.members import Member
 from saccade.data.readers.images.read import ENDINGS
 from saccade.data.readers.images.tree import ARCHIVES, Tree, join, printable, tree_of
-from saccade.data.readers.text.lines import BadRow
+from saccade.data.readers.report import BadRow
 from saccade.errors import DataError
 
 Named = tuple[str, Path | Member | DataError]

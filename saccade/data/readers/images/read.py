@@ -1,6 +1,7 @@
 """Read a split of captioned images, or of images in a folder for each class."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from saccade.data.readers.images.coco import (
@@ -10,14 +11,12 @@ from saccade.data.readers.images.coco import (
     karpathy_rows,
     splits_of,
 )
-from saccade.data.readers.images.find import Found, find_captions, stems_of
+from saccade.data.readers.images.find import CaptionSource, find_captions, stems_of
 from saccade.data.readers.images.metadata import metadata_rows
 from saccade.data.readers.images.rows import ImageRow, ImagesRead
 from saccade.data.readers.images.tree import Tree, join, printable, tree_of
-from saccade.data.readers.report import Problem, collect
+from saccade.data.readers.report import BadRow, Problem, collect
 from saccade.data.readers.stems import SPLITS, fitting_stems
-from saccade.data.readers.text.lines import BadRow
-from saccade.data.readers.text.records import line_records
 from saccade.errors import DataError
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
@@ -34,7 +33,7 @@ def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
     places, name = found.places(), found.file.name
     if found.entry.form == "metadata":
         _only_train(found, split)
-        rows = metadata_rows(line_records(found.lines(), name), name, places)
+        rows = metadata_rows(found.lines(), name, places)
     else:
         document = coco_document(found.document(), name)
         if by_split(document):
@@ -42,7 +41,8 @@ def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
         else:
             _only_train(found, split)
             rows = coco_rows(document, name, places)
-    return _read(rows, [name], places.used, skip_bad=skip_bad)
+    read = collect(rows, [name], ImagesRead, skip_bad=skip_bad)
+    return replace(read, files=[name, *places.used])
 
 
 def read_classes(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
@@ -58,7 +58,8 @@ def read_classes(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
         told = ", ".join(mine or below) or "no folder"
         raise DataError(f"{data} has {told} where one folder {split!r} should be; rename it so")
     folder = join(base, *mine)
-    return _read(_labelled(tree, folder), [join(str(data), *mine)], [], skip_bad=skip_bad)
+    rows, files = _labelled(tree, folder), [join(str(data), *mine)]
+    return collect(rows, files, ImagesRead, skip_bad=skip_bad)
 
 
 def image_splits(data: Path) -> list[str]:
@@ -74,7 +75,7 @@ def image_splits(data: Path) -> list[str]:
     return ["train"]
 
 
-def _only_train(found: Found, split: str) -> None:
+def _only_train(found: CaptionSource, split: str) -> None:
     if found.whole and split != "train":
         raise DataError(
             f"{found.file.name} is named after no split, so it is all train: there is no {split!r} "
@@ -99,10 +100,3 @@ def _labelled(tree: Tree, folder: str) -> Iterator[ImageRow | Problem]:
                 yield ImageRow(image, (), {"label": label}, file, number)
             except BadRow as bad:
                 yield Problem(file, number, str(bad))
-
-
-def _read(
-    rows: Iterable[ImageRow | Problem], files: list[str], used: list[str], *, skip_bad: int
-) -> ImagesRead:
-    got = collect(rows, [Path(file) for file in files], skip_bad=skip_bad)
-    return ImagesRead(got.rows, got.problems, got.duplicates, [*files, *used], got.skipped)

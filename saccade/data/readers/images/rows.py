@@ -7,8 +7,7 @@ from typing import Any
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
-from saccade.data.readers.report import Problem, counted, summed_up
-from saccade.data.readers.text.lines import BadRow
+from saccade.data.readers.report import BadRow, RowsRead, counted
 from saccade.data.readers.text.records import as_text, kind_of
 
 
@@ -26,15 +25,8 @@ class ImageRow:
     line: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True)
-class ImagesRead:
-    """Rows in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
-
-    rows: list[ImageRow]
-    problems: list[Problem]
-    duplicates: int
-    files: list[str]
-    skipped: dict[str, int] = field(default_factory=dict[str, int])
+class ImagesRead(RowsRead[ImageRow]):
+    """Images with what is said of them."""
 
     @property
     def labels(self) -> list[str]:
@@ -42,18 +34,18 @@ class ImagesRead:
         found = (row.extras.get("label") for row in self.rows)
         return sorted({label for label in found if isinstance(label, str)})
 
-    def summary(self) -> str:
-        """One line for a report."""
+    @property
+    def size(self) -> str:
         captions = sum(len(row.captions) for row in self.rows)
         told = counted(len(self.rows), "image")
         if captions:
             told += f" with {counted(captions, 'caption')}"
         if self.labels:
             told += f" of {len(self.labels):,} class" + "es" * (len(self.labels) != 1)
-        return summed_up(told, self)
+        return told
 
 
-class Places:
+class ImageFinder:
     """Where the images of a metadata file may lie: near it, or in an archive beside it."""
 
     def __init__(self, tree: Tree, folder: str, tail: str = "") -> None:

@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
 
 from saccade.data.images.members import Member, ZipMember
+from saccade.data.readers.report import BadRow
 from saccade.data.readers.stems import SPLITS
-from saccade.data.readers.text.lines import BadRow, file_status
+from saccade.data.readers.text.lines import file_status
 from saccade.errors import DataError
 
 ARCHIVES = (".tar", ".zip")

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.report import listed
+from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.data.readers.text.lines import file_status
 from saccade.errors import DataError
 
@@ -23,7 +24,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_]\w+)?|source|target")
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedFile:
     """A file of the folder, its name taken apart."""
 
     path: Path
@@ -32,11 +33,15 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Found:
+class TextFiles:
     """The files of a split: one, or the source and the target where the form is "parallel"."""
 
     form: str
     paths: tuple[Path, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [str(path) for path in self.paths]
 
 
 def splits(data: Path, *, source: str = "", target: str = "") -> list[str]:
@@ -51,18 +56,18 @@ def splits(data: Path, *, source: str = "", target: str = "") -> list[str]:
     return [split for split in SPLITS if fitting_stems(split, stems)]
 
 
-def find_texts(data: Path, split: str) -> Found:
+def find_texts(data: Path, split: str) -> TextFiles:
     """The one file that holds the texts of a split."""
     if not _is_folder(data):
         ending = _single(data, split).ending
         if ending in NOT_TEXT:
             raise DataError(f"{data}: texts are not read from .{ending}; give {_any(TEXT_FORMS)}")
-        return Found(ending if ending in TEXT_FORMS else "txt", (data,))
+        return TextFiles(ending if ending in TEXT_FORMS else "txt", (data,))
     mine = _of_split(data, split, [e for e in _entries(data) if e.ending in TEXT_FORMS], TEXT_FORMS)
     return _table(data, mine)
 
 
-def find_pairs(data: Path, split: str, *, source: str, target: str) -> Found:
+def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles:
     """The file or the two parallel files that hold the pairs of a split."""
     if bool(source) != bool(target) or (source and source == target):
         raise DataError(
@@ -75,7 +80,7 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> Found:
                 f"{data}: pairs are not read from a single .{ending} file; "
                 f"give {_any(PAIR_FORMS)}, or the folder of two parallel files"
             )
-        return Found(ending, (data,))
+        return TextFiles(ending, (data,))
     likely = [e for e in _entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)]
     forms = (*PAIR_FORMS, *((source, target) if source else ()))
     mine = _of_split(data, split, likely, forms)
@@ -99,7 +104,7 @@ def _is_folder(data: Path) -> bool:
     return stat.S_ISDIR(file_status(data).st_mode)
 
 
-def _single(data: Path, split: str) -> Entry:
+def _single(data: Path, split: str) -> NamedFile:
     if split != "train":
         raise DataError(
             f"{data} is a single file, so it is all train: there is no {split!r} in it; "
@@ -108,12 +113,12 @@ def _single(data: Path, split: str) -> Entry:
     return _entry(data)
 
 
-def _entry(path: Path) -> Entry:
+def _entry(path: Path) -> NamedFile:
     stem, _, ending = path.name.removesuffix(".gz").rpartition(".")
-    return Entry(path, stem, ending)
+    return NamedFile(path, stem, ending)
 
 
-def _entries(folder: Path) -> list[Entry]:
+def _entries(folder: Path) -> list[NamedFile]:
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
@@ -121,7 +126,7 @@ def _entries(folder: Path) -> list[Entry]:
     return [_entry(path) for path in paths if not path.name.startswith(".")]
 
 
-def _speaks(entry: Entry, source: str, target: str) -> bool:
+def _speaks(entry: NamedFile, source: str, target: str) -> bool:
     """Whether this may be one of two parallel files."""
     if source or target:
         return entry.ending in (source, target)
@@ -129,30 +134,25 @@ def _speaks(entry: Entry, source: str, target: str) -> bool:
 
 
 def _of_split(
-    folder: Path, split: str, likely: Sequence[Entry], endings: Sequence[str]
-) -> list[Entry]:
-    stems = fitting_stems(split, (e.stem for e in likely))
+    folder: Path, split: str, likely: Sequence[NamedFile], endings: Sequence[str]
+) -> list[NamedFile]:
+    stems = one_stem(folder, split, (e.stem for e in likely))
     if not stems:
         held = sorted(path.name for path in folder.iterdir())
         raise DataError(
             f"{folder} has no {split!r} split: no {split} file ending in {_any(endings)}; "
-            f"it holds {_listed(held) or 'nothing'}; name a file so, or give one file as the data"
+            f"it holds {listed(held) or 'nothing'}; name a file so, or give one file as the data"
         )
-    if len(stems) > 1:
-        raise DataError(
-            f"{folder} has several files for {split!r}: {_listed(stems)}; "
-            f"pass the one you mean as the split, such as {stems[0]!r}"
-        )
-    return [e for e in likely if e.stem == stems[0]]
+    return [e for e in likely if e.stem in stems]
 
 
-def _table(folder: Path, mine: Sequence[Entry]) -> Found:
+def _table(folder: Path, mine: Sequence[NamedFile]) -> TextFiles:
     if len(mine) > 1:
         raise DataError(_crowded(folder, mine))
-    return Found(mine[0].ending, (mine[0].path,))
+    return TextFiles(mine[0].ending, (mine[0].path,))
 
 
-def _parallel(folder: Path, spoken: Sequence[Entry], source: str, target: str) -> Found:
+def _parallel(folder: Path, spoken: Sequence[NamedFile], source: str, target: str) -> TextFiles:
     files = {e.ending: e.path for e in spoken}
     if len(files) < len(spoken):
         raise DataError(_crowded(folder, spoken))
@@ -160,8 +160,8 @@ def _parallel(folder: Path, spoken: Sequence[Entry], source: str, target: str) -
         known = [order for order in _KNOWN_ORDERS if set(order) <= set(files)]
         source, target = known[0] if known else ("", "")
     if source in files and target in files:
-        return Found("parallel", (files[source], files[target]))
-    held = _listed([e.path.name for e in spoken])
+        return TextFiles("parallel", (files[source], files[target]))
+    held = listed([e.path.name for e in spoken])
     if source or len(files) == 1:
         lacking = target if source in files else source
         lacking_file = f"{spoken[0].stem}.{lacking}" if lacking else "other language beside it"
@@ -169,16 +169,11 @@ def _parallel(folder: Path, spoken: Sequence[Entry], source: str, target: str) -
     raise DataError(f"{folder} has {held}: say which is the source: {order_hint(files)}")
 
 
-def _crowded(folder: Path, mine: Sequence[Entry]) -> str:
-    held = _listed([e.path.name for e in mine])
+def _crowded(folder: Path, mine: Sequence[NamedFile]) -> str:
+    held = listed([e.path.name for e in mine])
     return f"{folder} has {held} for one split; keep one of them, or give one file as the data"
 
 
 def _any(endings: Sequence[str]) -> str:
     dotted = [f".{ending}" for ending in endings]
     return f"{', '.join(dotted[:-1])} or {dotted[-1]} (or these with .gz)"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:10])
-    return ", ".join(shown + [f"… ({len(names)} in all)"] * (len(names) > len(shown)))

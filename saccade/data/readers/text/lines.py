@@ -14,23 +14,13 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
+from saccade.data.readers.report import BadRow
 from saccade.errors import DataError
 
 MAX_LINE = 1_000_000  # bytes: far above any sentence, far below what hurts
 MAX_DOCUMENT = 2_000_000_000  # bytes, unpacked: a small gzip file can hold terabytes
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 16
-
-
-class BadRow(Exception):  # noqa: N818 (a finding about one row, which its reader always catches)
-    """Why a row cannot be used: "kind" or "kind: detail". `side` is 1 where the target is at fault.
-
-    Reports count rows by kind, so a kind is spelt the same wherever it is found.
-    """
-
-    def __init__(self, reason: str, *, side: int = 0) -> None:
-        super().__init__(reason)
-        self.side = side
 
 
 def file_status(path: Path) -> os.stat_result:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from saccade.data.readers.report import Problem
-from saccade.data.readers.text.lines import BadRow, filled_pair, lines, text_of
+from saccade.data.readers.report import BadRow, Problem
+from saccade.data.readers.text.lines import filled_pair, lines, text_of
 from saccade.errors import DataError
 
 _ENDED = "ended"  # lines are bytes or None, so a str marks the end of the shorter file

@@ -5,30 +5,35 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saccade.data.readers.report import Problem
+from saccade.data.readers.report import BadRow
 from saccade.data.readers.text.lines import opened
-from saccade.data.readers.text.records import Record
 from saccade.errors import DataError
 
 _ROWS = 1_024  # read at a time
 
 
-def parquet_records(path: Path, wanted: Set[str]) -> Iterator[Record]:
-    """Each row as a dict of those of the `wanted` columns that the table has."""
+def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None]:
+    """Each row as a dict of those of the `wanted` columns that there are; None if not UTF-8."""
     library = _library()
     try:
         with opened(path) as file:
             table: Any = library.ParquetFile(file)
             columns = _columns(path, table.schema_arrow.names, wanted)
             batches = table.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
-            rows = (row for batch in batches for row in _rows(batch))
-            for number, row in enumerate(rows, start=1):
-                yield (number, row) if row is not None else Problem(str(path), number, "not UTF-8")
+            for batch in batches:
+                yield from _rows(batch)
     except DataError:
         raise
     except Exception as error:  # a damaged file makes pyarrow raise errors of any kind
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"{path} is not a whole Parquet file ({reason}); fetch it again") from None
+
+
+def whole_row(row: dict[str, Any] | None) -> dict[str, Any]:
+    """The row, if it could be read."""
+    if row is None:
+        raise BadRow("not UTF-8")
+    return row
 
 
 def _library() -> ModuleType:
@@ -51,7 +56,6 @@ def _columns(path: Path, names: list[str], wanted: Set[str]) -> list[str]:
 
 
 def _rows(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """The rows of a batch; None stands for one whose text is not UTF-8."""
     try:
         yield from batch.to_pylist()
     except UnicodeDecodeError:

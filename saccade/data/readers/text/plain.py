@@ -3,17 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from saccade.data.readers.report import Problem
-from saccade.data.readers.text.lines import BadRow, document, filled, lines, text_of
+from saccade.data.readers.report import Problem, parse_rows
+from saccade.data.readers.text.lines import document, filled, lines, text_of
 
 
 def line_texts(path: Path) -> Iterator[str | Problem]:
     """Each line as a text of its own."""
-    for number, raw in enumerate(lines(path), start=1):
-        try:
-            yield filled(text_of(raw))
-        except BadRow as bad:
-            yield Problem(str(path), number, str(bad))
+    return parse_rows(lines(path), str(path), lambda raw, _: filled(text_of(raw)))
 
 
 def whole_text(path: Path) -> Iterator[str | Problem]:

@@ -1,19 +1,20 @@
 """Read a split of pairs or of texts, whatever form the user has it in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from saccade.data.readers.report import PairsRead, Problem, TextsRead, collect
-from saccade.data.readers.text.find import Found, find_pairs, find_texts
+from saccade.data.readers.report import PairsRead, Problem, Row, TextsRead, collect, parse_rows
+from saccade.data.readers.text.find import TextFiles, find_pairs, find_texts
+from saccade.data.readers.text.lines import lines
 from saccade.data.readers.text.parallel import parallel_pairs
-from saccade.data.readers.text.parquet import parquet_records
+from saccade.data.readers.text.parquet import parquet_rows, whole_row
 from saccade.data.readers.text.plain import line_texts, whole_text
 from saccade.data.readers.text.records import (
     HUGGING_FACE,
     Names,
-    json_records,
-    record_pairs,
-    record_texts,
+    json_line,
+    record_pair,
+    record_text,
 )
 from saccade.data.readers.text.tsv import tsv_pairs
 
@@ -28,9 +29,7 @@ def read_pairs(
     found = find_pairs(data, split, source=source, target=target)
     names = [(source, target)] if source else []
     rows = _pairs(found, [*names, ("source", "target")])
-    got = collect(rows, found.paths, skip_bad=skip_bad)
-    files = [str(path) for path in found.paths]
-    return PairsRead(got.rows, got.problems, got.duplicates, files, got.skipped)
+    return collect(rows, found.names, PairsRead, skip_bad=skip_bad)
 
 
 def read_texts(
@@ -42,27 +41,36 @@ def read_texts(
     """
     found = find_texts(data, split)
     rows = _texts(found, field=field, whole=whole)
-    got = collect(rows, found.paths, skip_bad=skip_bad)
-    files = [str(path) for path in found.paths]
-    return TextsRead(got.rows, got.problems, got.duplicates, files, got.skipped)
+    return collect(rows, found.names, TextsRead, skip_bad=skip_bad)
 
 
-def _pairs(found: Found, names: Names) -> Iterator[tuple[str, str] | Problem]:
+def _pairs(found: TextFiles, names: Names) -> Iterator[tuple[str, str] | Problem]:
     path = found.paths[0]
     if found.form == "parallel":
         return parallel_pairs(*found.paths)
     if found.form == "tsv":
         return tsv_pairs(path, names)
-    if found.form == "jsonl":
-        return record_pairs(json_records(path), path, names)
     wanted = {HUGGING_FACE, *(name for both in names for name in both)}
-    return record_pairs(parquet_records(path, wanted), path, names)
+
+    def pair(value: object, number: int) -> tuple[str, str]:
+        return record_pair(value, names, f"{path}:{number}")
+
+    return _records(found, wanted, pair)
 
 
-def _texts(found: Found, *, field: str, whole: bool) -> Iterator[str | Problem]:
+def _texts(found: TextFiles, *, field: str, whole: bool) -> Iterator[str | Problem]:
+    path = found.paths[0]
+    if found.form in ("jsonl", "parquet"):
+        return _records(found, {field}, lambda value, _: record_text(value, field))
+    return whole_text(path) if whole else line_texts(path)
+
+
+def _records(
+    found: TextFiles, wanted: set[str], parse: Callable[[object, int], Row]
+) -> Iterator[Row | Problem]:
+    """What `parse` makes of each JSON object, or of the `wanted` columns of each row."""
     path = found.paths[0]
     if found.form == "jsonl":
-        return record_texts(json_records(path), path, field)
-    if found.form == "parquet":
-        return record_texts(parquet_records(path, {field}), path, field)
-    return whole_text(path) if whole else line_texts(path)
+        return parse_rows(lines(path), str(path), lambda raw, n: parse(json_line(raw), n))
+    rows = parquet_rows(path, wanted)
+    return parse_rows(rows, str(path), lambda row, n: parse(whole_row(row), n))

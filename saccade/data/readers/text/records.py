@@ -5,34 +5,23 @@ Hugging Face shape {"translation": {"en": …, "de": …}}.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from saccade.data.readers.report import Problem
+from saccade.data.readers.report import BadRow
 from saccade.data.readers.text.find import order_hint
-from saccade.data.readers.text.lines import MAX_LINE, BadRow, filled, filled_pair, lines, text_of
+from saccade.data.readers.text.lines import MAX_LINE, filled, filled_pair, text_of
 from saccade.errors import DataError
 
 Names = Sequence[tuple[str, str]]
-Record = tuple[int, object] | Problem  # the line and what it holds
 
 HUGGING_FACE = "translation"
 _NAMED = 5  # keys shown in a reason
 
 
-def json_records(path: Path) -> Iterator[Record]:
-    """The value on each line of a JSON Lines file."""
-    return line_records(lines(path), str(path))
-
-
-def line_records(rows: Iterable[bytes | None], name: str) -> Iterator[Record]:
-    """The value on each line."""
-    for number, raw in enumerate(rows, start=1):
-        try:
-            yield number, json_value(filled(text_of(raw)))
-        except BadRow as bad:
-            yield Problem(name, number, str(bad))
+def json_line(raw: bytes | None) -> object:
+    """The value on a line of a JSON Lines file."""
+    return json_value(filled(text_of(raw)))
 
 
 def json_value(text: str) -> object:
@@ -47,38 +36,20 @@ def json_value(text: str) -> object:
         raise BadRow("not JSON: a number has too many digits") from None
 
 
-def record_pairs(
-    records: Iterable[Record], path: Path, names: Names
-) -> Iterator[tuple[str, str] | Problem]:
-    """The pair in each record, under the first of `names` that it has."""
-    for record in records:
-        if isinstance(record, Problem):
-            yield record
-            continue
-        number, value = record
-        try:
-            fields = fields_of(value)
-            nested = fields.get(HUGGING_FACE)
-            if isinstance(nested, dict):
-                fields = cast(dict[str, Any], nested)
-                _require_named_languages(f"{path}:{number}", fields, names)
-            source, target = _keys(fields, names)
-            yield filled_pair(text_under(fields, source), text_under(fields, target))
-        except BadRow as bad:
-            yield Problem(str(path), number, str(bad))
+def record_pair(value: object, names: Names, where: str) -> tuple[str, str]:
+    """The pair in a record, under the first of `names` that it has."""
+    fields = fields_of(value)
+    nested = fields.get(HUGGING_FACE)
+    if isinstance(nested, dict):
+        fields = cast(dict[str, Any], nested)
+        _require_named_languages(where, fields, names)
+    source, target = _keys(fields, names)
+    return filled_pair(text_under(fields, source), text_under(fields, target))
 
 
-def record_texts(records: Iterable[Record], path: Path, field: str) -> Iterator[str | Problem]:
-    """The text in each record."""
-    for record in records:
-        if isinstance(record, Problem):
-            yield record
-            continue
-        number, value = record
-        try:
-            yield filled(text_under(fields_of(value), field))
-        except BadRow as bad:
-            yield Problem(str(path), number, str(bad))
+def record_text(value: object, field: str) -> str:
+    """The text in a record."""
+    return filled(text_under(fields_of(value), field))
 
 
 def fields_of(value: object) -> dict[str, Any]:

@@ -3,24 +3,25 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from saccade.data.readers.report import Problem
-from saccade.data.readers.text.lines import BadRow, filled, filled_pair, lines, text_of
+from saccade.data.readers.report import BadRow, Problem, parse_rows
+from saccade.data.readers.text.lines import filled, filled_pair, lines, text_of
 
 
 def tsv_pairs(path: Path, names: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str] | Problem]:
     """Source and target of each row; a first row that holds both of any `names` is a header."""
     width, columns = 2, (0, 1)
-    for number, raw in enumerate(lines(path), start=1):
-        try:
-            cells = filled(text_of(raw)).split("\t")
-            if number == 1 and (header := _header(cells, names)):
-                width, columns = len(cells), header
-                continue
-            if len(cells) != width:
-                raise BadRow(f"not {width} columns: {len(cells)} found")
-            yield filled_pair(cells[columns[0]], cells[columns[1]])
-        except BadRow as bad:
-            yield Problem(str(path), number, str(bad))
+
+    def parse(raw: bytes | None, number: int) -> tuple[str, str] | None:
+        nonlocal width, columns
+        cells = filled(text_of(raw)).split("\t")
+        if number == 1 and (header := _header(cells, names)):
+            width, columns = len(cells), header
+            return None
+        if len(cells) != width:
+            raise BadRow(f"not {width} columns: {len(cells)} found")
+        return filled_pair(cells[columns[0]], cells[columns[1]])
+
+    return parse_rows(lines(path), str(path), parse)
 
 
 def _header(cells: list[str], names: Sequence[tuple[str, str]]) -> tuple[int, int] | None:

@@ -52,7 +52,7 @@ def background(kind: str, rng: np.random.Generator, size: int) -> Float[np.ndarr
 
 
 def light(rng: np.random.Generator, size: int) -> Float[np.ndarray, "H W"]:
-    """How bright the lamp is at each pixel: one side of the picture gets a little more."""
+    """How bright the lamp is at each pixel: one side of the image gets a little more."""
     turn, strength, level = rng.random(3).tolist()
     x = places(size) - np.float32(0.5)
     slope_x = np.float32((0.08 + 0.12 * strength) * np.cos(2 * np.pi * turn))

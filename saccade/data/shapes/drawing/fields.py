@@ -1,7 +1,7 @@
 """Signed distance fields: how far each point is from an outline, negative within.
 
 Computed once per kind and tilt on a fixed grid and then read off at any place and size, so that
-a picture costs a few small array operations and edges are smooth at every resolution.
+an image costs a few small array operations and edges are smooth at every resolution.
 """
 
 from dataclasses import dataclass

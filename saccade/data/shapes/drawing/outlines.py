@@ -4,6 +4,7 @@ A part is a set of closed loops, filled by the even-odd rule, so that a loop wit
 hole. Simple kinds have one part in their own colour; figures, boats and kites have several.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -54,18 +55,6 @@ def _polygon(*numbers: float) -> Loop:
     return np.array(numbers, dtype=float).reshape(-1, 2)
 
 
-def _circle() -> tuple[Loop, ...]:
-    return (_arc(1.0),)
-
-
-def _square() -> tuple[Loop, ...]:
-    return (_polygon(-0.88, -0.88, 0.88, -0.88, 0.88, 0.88, -0.88, 0.88),)
-
-
-def _triangle() -> tuple[Loop, ...]:
-    return (_polygon(0.0, -0.95, 1.0, 0.8, -1.0, 0.8),)
-
-
 def _star() -> tuple[Loop, ...]:
     turn = np.deg2rad(np.arange(10) * 36 - 90)
     radius = np.where(np.arange(10) % 2, 0.44, 1.08)
@@ -76,10 +65,6 @@ def _cross() -> tuple[Loop, ...]:
     a, b = 0.32, 1.0
     corners = (-a, -b, a, -b, a, -a, b, -a, b, a, a, a, a, b, -a, b, -a, a, -b, a, -b, -a, -a, -a)
     return (_polygon(*corners),)
-
-
-def _ring() -> tuple[Loop, ...]:
-    return _arc(1.0), _arc(0.56)
 
 
 def _heart() -> tuple[Loop, ...]:
@@ -152,13 +137,13 @@ def _kite() -> tuple[Part, ...]:
     return Part((tail,), "wood"), Part((sheet,)), *(Part((spar,), "wood") for spar in spars)
 
 
-_GLYPHS = {
-    "circle": _circle,
-    "square": _square,
-    "triangle": _triangle,
+_GLYPHS: dict[str, Callable[[], tuple[Loop, ...]]] = {
+    "circle": lambda: (_arc(1.0),),
+    "square": lambda: (_polygon(-0.88, -0.88, 0.88, -0.88, 0.88, 0.88, -0.88, 0.88),),
+    "triangle": lambda: (_polygon(0.0, -0.95, 1.0, 0.8, -1.0, 0.8),),
     "star": _star,
     "cross": _cross,
-    "ring": _ring,
+    "ring": lambda: (_arc(1.0), _arc(0.56)),
     "heart": _heart,
     "moon": _moon,
 }

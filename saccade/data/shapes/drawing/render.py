@@ -1,4 +1,4 @@
-"""Scenes as pictures, and which pixels belong to what."""
+"""Scenes as images, and which pixels belong to what."""
 
 from math import ceil, floor
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
 from saccade.data.shapes.drawing.backgrounds import background, light, places
-from saccade.data.shapes.drawing.draw import generator
+from saccade.data.shapes.drawing.dice import generator
 from saccade.data.shapes.drawing.fields import field
 from saccade.data.shapes.scenes import GROUPS, Scene, Thing
 from saccade.errors import ConfigError
@@ -37,12 +37,12 @@ _RIM, _RIM_DARK = 0.3, 0.12  # edges of objects are darker, within this share of
 
 
 def render(scene: Scene, size: int = 64) -> UInt8[np.ndarray, "H W 3"]:
-    """The picture: background, objects from far to near with their shadows, light, grain."""
-    return _picture(scene, size, scene.objects)
+    """The image: background, objects from far to near with their shadows, light, grain."""
+    return _image(scene, size, scene.objects)
 
 
 def hidden(scene: Scene, size: int = 64) -> UInt8[np.ndarray, "H W 3"]:
-    """The picture with the figure painted out in the mean colour of the rest.
+    """The image with the figure painted out in the mean colour of the rest.
 
     What is painted out is where a figure of either group would be, and its shadow is not drawn
     at all: so nothing that is left, not even a silhouette, depends on the group.
@@ -50,12 +50,12 @@ def hidden(scene: Scene, size: int = 64) -> UInt8[np.ndarray, "H W 3"]:
     if scene.group is None:
         raise ConfigError("the scene has no figure to hide; take one of a biased split")
     figure = scene.main
-    picture = _picture(scene, size, tuple(t for t in scene.objects if t is not figure))
+    image = _image(scene, size, tuple(t for t in scene.objects if t is not figure))
     gone = np.zeros((size, size), dtype=bool)
     for group in GROUPS:
         gone |= _inside(Thing(group, figure.colour, figure.size, figure.box), size)
-    picture[gone] = picture[~gone].mean(axis=0).round().astype(np.uint8)
-    return picture
+    image[gone] = image[~gone].mean(axis=0).round().astype(np.uint8)
+    return image
 
 
 def masks(scene: Scene, size: int = 64) -> Bool[np.ndarray, "Q H W"]:
@@ -89,7 +89,7 @@ def visible_boxes(scene: Scene, size: int = 64) -> Float[np.ndarray, "Q 4"]:
     return np.array(found, dtype=np.float32) / size
 
 
-def _picture(scene: Scene, size: int, shown: tuple[Thing, ...]) -> UInt8[np.ndarray, "H W 3"]:
+def _image(scene: Scene, size: int, shown: tuple[Thing, ...]) -> UInt8[np.ndarray, "H W 3"]:
     rng = generator(scene.seed, 0)
     canvas = background(scene.background, rng, size)
     lamp = light(rng, size)

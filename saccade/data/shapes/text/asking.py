@@ -6,8 +6,17 @@ Answers are single words. Of questions for yes or no, as many have the one as th
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from saccade.data.shapes.drawing.draw import Draw
-from saccade.data.shapes.scenes import COLOURS, KINDS, OPPOSITE, SIZES, Scene, Thing, relation
+from saccade.data.shapes.drawing.dice import Dice
+from saccade.data.shapes.scenes import (
+    COLOURS,
+    KINDS,
+    OPPOSITE,
+    SIZES,
+    Scene,
+    Thing,
+    clear_relations,
+    relation,
+)
 from saccade.data.shapes.text.claims import Mention
 from saccade.data.shapes.text.writing import noun_phrase
 from saccade.errors import ConfigError
@@ -29,7 +38,7 @@ def questions(scene: Scene) -> tuple[Question, ...]:
     """All kinds of questions that the scene settles, in any order, the same for the same scene."""
     if scene.group is not None:
         raise ConfigError("questions are about shapes; take a scene without figures")
-    draw = Draw(scene.seed, 2)
+    draw = Dice(scene.seed, 2)
     asked = [
         *_looking(scene, draw),
         *_counting(scene, draw),
@@ -44,7 +53,7 @@ def _the(thing: Thing) -> str:
     return f"the {thing.colour} {thing.kind}"
 
 
-def _looking(scene: Scene, draw: Draw) -> Iterator[Question]:
+def _looking(scene: Scene, draw: Dice) -> Iterator[Question]:
     """What one object looks like, named by what it shares with no other."""
     for thing in scene.objects:
         if sum(other.kind == thing.kind for other in scene.objects) == 1:
@@ -55,7 +64,7 @@ def _looking(scene: Scene, draw: Draw) -> Iterator[Question]:
     yield Question(f"is {_the(chosen)} big or small?", chosen.size, "look")
 
 
-def _counting(scene: Scene, draw: Draw) -> Iterator[Question]:
+def _counting(scene: Scene, draw: Dice) -> Iterator[Question]:
     """How many there are: of all, of a kind and a colour that are there, and of any."""
     yield Question("how many things are there?", NUMBERS[len(scene.objects)], "count")
     shown = draw.pick(scene.objects)
@@ -71,7 +80,7 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind == "cross" else f"{kind}s"
 
 
-def _finding(scene: Scene, draw: Draw) -> Iterator[Question]:
+def _finding(scene: Scene, draw: Dice) -> Iterator[Question]:
     """Whether something is there; what is not shares its kind or its colour with what is."""
     pairs = {(thing.colour, thing.kind) for thing in scene.objects}
     there = draw.pick(scene.objects)
@@ -83,20 +92,14 @@ def _finding(scene: Scene, draw: Draw) -> Iterator[Question]:
         yield Question(f"is there {named}?", answer, "find")
 
 
-def _relating(scene: Scene, draw: Draw) -> Iterator[Question]:
+def _relating(scene: Scene, draw: Dice) -> Iterator[Question]:
     """Whether one stands so to another: a pair's true relation, and the opposite of another's."""
-    everything = range(len(scene.objects))
-    clear = [
-        (scene.objects[first], found, scene.objects[second])
-        for first in everything
-        for second in everything
-        if first != second and (found := relation(scene, first, second))
-    ]
-    if clear:
+    things, clear = scene.objects, clear_relations(scene)
+    for answer in ("yes", "no") if clear else ():
         first, stands, second = draw.pick(clear)
-        yield Question(f"is {_the(first)} {stands} {_the(second)}?", "yes", "relate")
-        first, stands, second = draw.pick(clear)
-        yield Question(f"is {_the(first)} {OPPOSITE[stands]} {_the(second)}?", "no", "relate")
+        said = stands if answer == "yes" else OPPOSITE[stands]
+        text = f"is {_the(things[first])} {said} {_the(things[second])}?"
+        yield Question(text, answer, "relate")
 
 
 def _across(scene: Scene) -> Iterator[Question]:

@@ -8,8 +8,8 @@ from saccade.data.shapes.scenes import (
     NEUTRAL,
     Scene,
     Thing,
+    clear_relations,
     is_beside,
-    relation,
     standing,
 )
 
@@ -57,15 +57,8 @@ def mention(thing: Thing, *, sized: bool) -> Mention:
 
 def content(scene: Scene) -> Content:
     """All that can be said: every object with its size, and every clear relation."""
-    everything = range(len(scene.objects))
-    claims = (
-        Claim(first, found, second)
-        for first in everything
-        for second in everything
-        if first != second and (found := relation(scene, first, second))
-    )
     named = (mention(thing, sized=thing.kind not in CONTEXTS) for thing in scene.objects)
-    return Content(tuple(named), tuple(claims))
+    return Content(tuple(named), tuple(Claim(*one) for one in clear_relations(scene)))
 
 
 def true_of(said: Content, scene: Scene) -> bool:

@@ -12,7 +12,7 @@ relation may turn its two around.
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from saccade.data.shapes.drawing.draw import Draw
+from saccade.data.shapes.drawing.dice import Dice
 from saccade.data.shapes.scenes import NEUTRAL, OPPOSITE, Scene, relation
 from saccade.data.shapes.text.claims import Claim, Content, Mention, mention
 
@@ -23,7 +23,7 @@ _NAMED = 3
 
 def captions(scene: Scene) -> tuple[str, ...]:
     """Five different sentences, the same ones for the same scene."""
-    draw = Draw(scene.seed, 1)
+    draw = Dice(scene.seed, 1)
     if scene.group is not None:
         return _of_figures(scene, draw)
     offers = _of_all(scene, draw) if scene.name_all else _of_some(scene, draw)
@@ -70,7 +70,7 @@ def written(said: Content, form: int) -> str:
     return head[form % len(head)] + tail
 
 
-def _of_all(scene: Scene, draw: Draw) -> Iterator[str]:
+def _of_all(scene: Scene, draw: Dice) -> Iterator[str]:
     """Every object by colour and kind, from left to right."""
     things = [scene.objects[index] for index in _from_left(scene)]
     forms = [(form, sized) for form in range(len(OPENINGS)) for sized in (False, True)]
@@ -78,7 +78,7 @@ def _of_all(scene: Scene, draw: Draw) -> Iterator[str]:
         yield written(Content(tuple(mention(thing, sized=sized) for thing in things)), form)
 
 
-def _of_some(scene: Scene, draw: Draw) -> Iterator[str]:
+def _of_some(scene: Scene, draw: Dice) -> Iterator[str]:
     """Relations where there are any, and lists; without end unless there is a single object."""
     count = len(scene.objects)
     if count == 1:
@@ -120,7 +120,7 @@ def _claims(scene: Scene, order: list[int], *, chained: bool) -> tuple[Claim, ..
     return tuple(claims)
 
 
-def _of_figures(scene: Scene, draw: Draw) -> tuple[str, ...]:
+def _of_figures(scene: Scene, draw: Dice) -> tuple[str, ...]:
     """A figure and what it stands beside; one of the five says "figure" and not which group."""
     context = scene.context
     assert context is not None

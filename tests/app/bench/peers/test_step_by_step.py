@@ -7,11 +7,11 @@ import torch
 
 from saccade.app.bench.ours import mean_loss, translations
 from saccade.app.bench.peers.step_by_step import StepByStep, copy_weights
-from saccade.app.bench.sentences import Sentences, translation_task
+from saccade.app.bench.sentences import SentencePairs, translation_task
 from saccade.blocks.recurrent.rnn import CellKind
 from saccade.models.text.rnn_attention import ContextKind, RnnAttentionConfig
 
-SENTENCES = Sentences.draw(5, vocabulary=60, source=(3, 9), target=(2, 8))
+SENTENCES = SentencePairs.draw(5, vocabulary=60, source=(3, 9), target=(2, 8))
 
 
 @pytest.mark.slow

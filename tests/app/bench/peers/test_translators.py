@@ -7,14 +7,14 @@ from torch import nn
 from saccade.app.bench.decode import talkative
 from saccade.app.bench.ours import mean_loss, translations
 from saccade.app.bench.peers import ctranslate, marian, torch_transformer
-from saccade.app.bench.sentences import Sentences, numbered, translation_task, word
+from saccade.app.bench.sentences import SentencePairs, numbered, translation_task, word
 from saccade.models.text.transformer import Transformer, TransformerConfig
 
 CPU = torch.device("cpu")
 CONFIG = TransformerConfig(
     vocabulary=60, width=32, depth=2, heads=4, hidden=48, dropout=0.1, longest=32
 )
-SENTENCES = Sentences.draw(5, vocabulary=60, source=(3, 9), target=(2, 8))
+SENTENCES = SentencePairs.draw(5, vocabulary=60, source=(3, 9), target=(2, 8))
 STEPS = 12
 
 
@@ -50,7 +50,8 @@ def test_with_the_same_weights_the_loss_and_its_gradient_are_the_same(peer: obje
     assert loss.item() == pytest.approx(mean_loss(ours, task, CPU), abs=1e-5)
     loss.backward()
     batch = task.batch(0)
-    (task.loss(ours.eval(), batch) / batch.tokens).backward()
+    (loss,) = task.losses(ours.eval(), batch).values()
+    (loss / batch.tokens).backward()
     expected = ours.embedding.weight.grad
     found = next(p.grad for p in theirs.parameters() if p.shape == (60, 32))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)

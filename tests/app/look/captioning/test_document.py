@@ -4,7 +4,6 @@ import base64
 import io
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,28 +11,26 @@ import torch
 from PIL import Image
 
 from saccade.app.look.captioning.document import caption_document
-from saccade.app.look.captioning.images import Shown
-from saccade.app.look.document import look_document
+from saccade.app.look.captioning.images import ShownImage
+from saccade.app.look.document import AxisEntry, LookDocument, LookEntry, SiteEntry, to_json
 from saccade.app.look.html import page_html
 from saccade.app.look.settings import LookSettings
 from saccade.data import shapes
 from saccade.decode.engine import Decoding
-from saccade.errors import ConfigError
-from saccade.tasks.captioning.captioner import Describer
+from saccade.tasks.captioning.captioner import ImageCaptioner
 from saccade.tasks.captioning.data import CaptioningSettings
 from tests.app.look.captioners import CONFIGS, SCENES, captioner, shown
-from tests.app.look.models import transformer
 from tests.app.look.reading import values
 
 LOOKING = [kind for kind in CONFIGS if kind != "blind"]
 
 
-def size(document: dict[str, Any]) -> int:
-    return sum(map(len, document["blobs"]))
+def size(document: LookDocument) -> int:
+    return sum(map(len, document.blobs))
 
 
-def site(look: dict[str, Any], name: str) -> dict[str, Any]:
-    (found,) = [one for one in look["sites"] if one["name"] == name]
+def site(look: LookEntry, name: str) -> SiteEntry:
+    (found,) = [one for one in look.sites if one.name == name]
     return found
 
 
@@ -41,27 +38,27 @@ def site(look: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", LOOKING)
 def test_what_a_row_looks_at_sums_to_one_at_every_site(kind: str) -> None:
     document = caption_document([captioner(kind)], shown(), LookSettings(beam=2))
-    assert json.loads(json.dumps(document, allow_nan=False))["kind"] == "caption"
-    for look in document["looks"]:
-        for entry in look["sites"]:
-            weights = values(document, entry["arrays"]["weights"]).astype(float)
+    assert json.loads(to_json(document))["kind"] == "caption"
+    for look in document.looks:
+        for entry in look.sites:
+            weights = values(document.blobs, entry.arrays["weights"]).astype(float)
             np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=5e-3)
             for side, many in zip(("rows", "columns"), weights.shape[1:]):
-                assert length(look["axes"][entry[side]]) == many
+                assert length(look.axes[getattr(entry, side)]) == many
 
 
 @pytest.mark.parametrize(("kind", "middle"), [("soft", 0.5), ("vit", 4.0)])
 def test_cells_lie_where_the_encoder_sees_from(kind: str, middle: float) -> None:
     model = captioner(kind)
     size = model.tool.settings.image
-    (look,) = caption_document([model], shown(), LookSettings(beam=1))["looks"]
+    (look,) = caption_document([model], shown(), LookSettings(beam=1)).looks
     for way in ("down", "across"):
-        assert look["axes"]["source"]["grid"][way][0] == pytest.approx(middle / size, abs=1e-5)
+        assert getattr(look.axes["source"].grid, way)[0] == pytest.approx(middle / size, abs=1e-5)
 
 
-def length(axis: dict[str, Any]) -> int:
-    grid = axis["grid"]
-    return len(axis["tokens"]) or grid["special"] + grid["height"] * grid["width"]
+def length(axis: AxisEntry) -> int:
+    grid = axis.grid
+    return len(axis.tokens) or grid.special + grid.height * grid.width
 
 
 @pytest.mark.slow
@@ -71,21 +68,21 @@ def test_maps_are_those_that_followed_each_hypothesis_through_the_beam(kind: str
     document = caption_document([model], shown(), LookSettings(beam=3))
     picture = shown()[0].seen_by(model.tool)[None]
     how = Decoding(beam=3, n_best=3)
-    ((_, best),) = model.tool.describe(picture, how, look=True)
-    assert len(document["looks"]) == 3
-    for look, one in zip(document["looks"], (best, *best.others)):
-        assert look["text"] == one.text
-        assert sum(look["axes"]["target"]["log_p"]) == pytest.approx(one.log_probability, abs=2e-3)
+    ((_, best),) = model.tool.caption(picture, how, look=True)
+    assert len(document.looks) == 3
+    for look, one in zip(document.looks, (best, *best.others)):
+        assert look.text == one.text
+        assert sum(look.axes["target"].log_p) == pytest.approx(one.log_probability, abs=2e-3)
         for name, weights in model.tool.weights(one).items():
-            found = values(document, site(look, name)["arrays"]["weights"])
+            found = values(document.blobs, site(look, name).arrays["weights"])
             np.testing.assert_allclose(found, weights.numpy(), atol=6e-4)
 
 
 def test_a_single_glance_is_at_one_cell() -> None:
     document = caption_document([captioner("hard")], shown(), LookSettings(beam=1))
-    (look,) = document["looks"]
-    weights = values(document, site(look, "cross")["arrays"]["weights"])
-    assert look["hard"]
+    (look,) = document.looks
+    weights = values(document.blobs, site(look, "cross").arrays["weights"])
+    assert look.hard
     assert ((weights == 1).sum(axis=-1) == 1).all()
     assert (weights.sum(axis=-1) == 1).all()
 
@@ -93,40 +90,40 @@ def test_a_single_glance_is_at_one_cell() -> None:
 @pytest.mark.parametrize("kind", ["cnn", "vit"])
 def test_rollout_is_the_product_of_all_layers_of_the_eye(kind: str) -> None:
     document = caption_document([captioner(kind)], shown(), LookSettings(beam=1))
-    look = document["looks"][0]
-    inner = [one for one in look["sites"] if one["rows"] == one["columns"]]
-    expected = np.eye(length(look["axes"][inner[0]["rows"]]))
+    look = document.looks[0]
+    inner = [one for one in look.sites if one.rows == one.columns]
+    expected = np.eye(length(look.axes[inner[0].rows]))
     for one in inner[:-1]:
-        mean = values(document, one["arrays"]["weights"]).astype(float).mean(axis=0)
+        mean = values(document.blobs, one.arrays["weights"]).astype(float).mean(axis=0)
         expected = 0.5 * expected + 0.5 * mean @ expected
-    assert (inner[-1]["name"], inner[-1]["derived"]) == ("rollout", True)
-    rolled = values(document, inner[-1]["arrays"]["weights"])[0]
+    assert (inner[-1].name, inner[-1].derived) == ("rollout", True)
+    rolled = values(document.blobs, inner[-1].arrays["weights"])[0]
     np.testing.assert_allclose(rolled, expected, atol=2e-3)
 
 
 def test_a_model_that_looks_once_has_a_caption_and_no_maps() -> None:
     document = caption_document([captioner("blind")], shown(), LookSettings(beam=2))
-    assert [look["sites"] for look in document["looks"]] == [[], []]
-    assert all(look["axes"]["target"]["log_p"] for look in document["looks"])
+    assert [look.sites for look in document.looks] == [[], []]
+    assert all(look.axes["target"].log_p for look in document.looks)
 
 
 def test_several_pictures_share_a_page_with_what_is_known_of_each() -> None:
     document = caption_document([captioner("soft")], shown(3), LookSettings(beam=3))
-    assert [look["picture"] for look in document["looks"]] == [0, 1, 2]
-    assert document["title"] == "soft · 3 pictures"
-    for entry, scene in zip(document["pictures"], SCENES):
-        assert entry["references"] == list(shapes.captions(scene))
+    assert [look.image for look in document.looks] == [0, 1, 2]
+    assert document.title == "soft · 3 pictures"
+    for entry, scene in zip(document.images, SCENES):
+        assert entry.references == list(shapes.captions(scene))
         masks = shapes.masks(scene, 64)
-        for mark, thing, mask in zip(entry["boxes"], scene.objects, masks, strict=True):
-            assert mark["label"] == f"{thing.colour} {thing.kind}"
+        for mark, thing, mask in zip(entry.boxes, scene.objects, masks, strict=True):
+            assert mark.label == f"{thing.colour} {thing.kind}"
             rows, columns = np.nonzero(mask)
             box = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
-            assert mark["box"] == pytest.approx([x / 64 for x in box], abs=1e-3)
+            assert mark.box == pytest.approx([x / 64 for x in box], abs=1e-3)
 
 
 def test_the_picture_that_is_shown_is_the_one_that_was_meant() -> None:
     document = caption_document([captioner("soft")], shown(), LookSettings(beam=1))
-    kind, _, data = document["pictures"][0]["source"].partition(",")
+    kind, _, data = document.images[0].source.partition(",")
     assert kind == "data:image/jpeg;base64"
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))).astype(float)
     assert np.abs(pixels - shapes.render(SCENES[0], 384)).mean() < 4
@@ -135,8 +132,8 @@ def test_the_picture_that_is_shown_is_the_one_that_was_meant() -> None:
 def test_two_runs_are_compared_on_one_picture_that_is_stored_once() -> None:
     soft, hard = captioner("soft", "a"), captioner("hard", "b")
     document = caption_document([soft, hard], shown(), LookSettings(beam=2))
-    assert [(look["run"], look["picture"]) for look in document["looks"]] == [("a", 0), ("b", 0)]
-    assert len(document["pictures"]) == 1
+    assert [(look.run, look.image) for look in document.looks] == [("a", 0), ("b", 0)]
+    assert len(document.images) == 1
 
 
 @pytest.mark.slow
@@ -144,11 +141,9 @@ def test_hypotheses_share_the_looks_of_the_eye() -> None:
     one, three = (
         caption_document([captioner("vit")], shown(), LookSettings(beam=beam)) for beam in (1, 3)
     )
-    names = [entry["name"] for entry in one["looks"][0]["sites"] if entry["rows"] == "image"]
-    blobs = {
-        site(look, name)["arrays"]["weights"]["blob"] for look in three["looks"] for name in names
-    }
-    assert len(three["looks"]) == 3
+    names = [entry.name for entry in one.looks[0].sites if entry.rows == "image"]
+    blobs = {site(look, name).arrays["weights"].blob for look in three.looks for name in names}
+    assert len(three.looks) == 3
     assert len(blobs) == len(names)
 
 
@@ -157,32 +152,24 @@ def test_hypotheses_share_the_looks_of_the_eye() -> None:
 def test_a_page_keeps_to_its_budget_and_says_what_it_left_out(side: int, kept: str) -> None:
     model = captioner("vit")
     settings = CaptioningSettings(image=side, longest=4)
-    tool = Describer(model.tool.model, model.tool.vocabulary, settings)
+    tool = ImageCaptioner(model.tool.model, model.tool.vocabulary, settings)
     budget = 140_000
     document = caption_document(
         [model._replace(tool=tool)], shown(), LookSettings(beam=1, budget=budget)
     )
     assert size(document) < budget
-    assert any(kept in note for note in document["notes"])
+    assert any(kept in note for note in document.notes)
     large = caption_document([model._replace(tool=tool)], shown(), LookSettings(beam=1))
     assert size(large) > size(document)
-
-
-def test_a_text_model_is_given_no_picture_and_kinds_are_not_mixed() -> None:
-    picture = torch.zeros(3, 32, 32, dtype=torch.uint8)
-    with pytest.raises(ConfigError, match="transformer reads text, not pictures"):
-        look_document(transformer(), picture, LookSettings())
-    with pytest.raises(ConfigError, match="soft and transformer do different work"):
-        look_document(captioner("soft"), picture, LookSettings(), compare=transformer())
 
 
 def test_pixels_of_any_shape_are_looked_at_and_shown_square() -> None:
     picture = torch.randint(256, (3, 90, 200), dtype=torch.uint8)
     model = captioner("soft")
-    document = look_document(model, picture, LookSettings(beam=1))
-    (entry,) = document["pictures"]
-    assert (entry["side"], entry["seen"]) == (200, 32)
-    seen = Shown.of(picture, model.tool).seen_by(model.tool)
+    document = caption_document([model], [ShownImage.of(picture, model.tool)], LookSettings(beam=1))
+    (entry,) = document.images
+    assert (entry.side, entry.seen) == (200, 32)
+    seen = ShownImage.of(picture, model.tool).seen_by(model.tool)
     assert torch.equal(seen, model.tool.prepare(picture))
 
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from saccade.app.look.captioning.images import Marked
-from saccade.app.look.captioning.look import PictureLook
+from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.captioning.places import in_words, place_of, places
+from saccade.app.look.document import LookDocument, MarkedBox
 from saccade.data.images.lattice import Lattice
 from saccade.errors import ConfigError
 
@@ -25,22 +25,22 @@ GRID = Lattice(4, 6)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def look(*, hard: bool = False) -> PictureLook:
+def look(*, hard: bool = False) -> ImageLook:
     maps = torch.rand(3, 4, 6, generator=torch.Generator().manual_seed(0))
     maps /= maps.sum(dim=(1, 2), keepdim=True)
     if hard:
         maps = (maps == maps.amax(dim=(1, 2), keepdim=True)).float()
     picture = torch.randint(256, (3, 64, 64), generator=torch.Generator().manual_seed(1))
-    document = {"format": "saccade-look/1", "title": "it"}
-    boxes = (Marked("red circle", (0.1, 0.2, 0.5, 0.6)),)
+    document = LookDocument(kind="caption", title="it", notes=[], looks=[], blobs=[])
+    boxes = (MarkedBox(label="red circle", box=[0.1, 0.2, 0.5, 0.6]),)
     seen, title, caption = picture.byte(), "run & it", "a red <circle>"
-    return PictureLook(WORDS, maps, GRID, seen, title, caption, lambda: document, hard, boxes)
+    return ImageLook(WORDS, maps, GRID, seen, title, caption, lambda: document, hard, boxes)
 
 
 def test_every_form_is_saved_by_its_ending(tmp_path: Path) -> None:
     for ending in (".html", ".png", ".svg", ".json"):
         assert look().save(tmp_path / f"x{ending}").stat().st_size > 100
-    assert "saccade-look/1" in (tmp_path / "x.html").read_text()
+    assert '"format":"saccade-look"' in (tmp_path / "x.html").read_text()
     with pytest.raises(ConfigError, match=re.escape("x.pdf: a look is saved as .html, .svg")):
         look().save(tmp_path / "x.pdf")
 

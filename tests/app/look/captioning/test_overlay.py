@@ -4,11 +4,18 @@ import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
-from saccade.app.look.captioning.overlay import as_cells, lit, overlaid, smoothed, veil
+from saccade.app.look.captioning.overlay import OPACITY, SHADE, as_cells, lit, smoothed, veil
 from saccade.data.images.lattice import Lattice
 
 side, seed = st.integers(1, 9), st.integers(0, 999)
+
+
+def blended(picture: np.ndarray, cover: np.ndarray) -> np.ndarray:
+    image, mask = Image.fromarray(picture), Image.fromarray(cover)
+    image.paste(mask, (0, 0), mask)
+    return np.asarray(image)
 
 
 def weights(h: int, w: int, seed: int) -> torch.Tensor:
@@ -55,7 +62,7 @@ def test_the_heaviest_place_keeps_its_colours_and_all_others_are_darker(
 ) -> None:
     picture = np.full((48, 48, 3), 200, dtype=np.uint8)
     looked = weights(6, 6, seed)
-    under = overlaid(picture, looked, Lattice(6, 6), cells=cells, opacity=0.8)
+    under = blended(picture, veil(looked, 48, Lattice(6, 6), cells=cells, opacity=0.8))
     assert under.max() == 200
     bright = lit(looked, 48, Lattice(6, 6), cells=cells)
     order = np.argsort(bright, axis=None)
@@ -64,18 +71,19 @@ def test_the_heaviest_place_keeps_its_colours_and_all_others_are_darker(
 
 def test_who_looks_nowhere_leaves_the_picture_as_it_is() -> None:
     picture = np.arange(3 * 64, dtype=np.uint8).reshape(8, 8, 3)
-    np.testing.assert_array_equal(overlaid(picture, torch.zeros(2, 2), Lattice(2, 2)), picture)
-    assert veil(torch.zeros(2, 2), 8, Lattice(2, 2))[..., 3].max() == 0
+    cover = veil(torch.zeros(2, 2), 8, Lattice(2, 2))
+    assert cover[..., 3].max() == 0
+    np.testing.assert_array_equal(blended(picture, cover), picture)
 
 
 @given(seed=seed)
-def test_the_veil_over_a_picture_is_the_picture_overlaid(seed: int) -> None:
+def test_the_veil_darkens_as_its_formula_says(seed: int) -> None:
     looked = weights(4, 4, seed)
     picture = np.full((32, 32, 3), 180, dtype=np.uint8)
-    cover = veil(looked, 32, Lattice(4, 4)).astype(float)
-    share = cover[..., 3:] / 255
-    blended = picture * (1 - share) + cover[..., :3] * share
-    np.testing.assert_allclose(blended, overlaid(picture, looked, Lattice(4, 4)), atol=1.2)
+    shade = OPACITY * (1 - lit(looked, 32, Lattice(4, 4)))[..., None]
+    expected = picture * (1 - shade) + SHADE * shade
+    drawn = blended(picture, veil(looked, 32, Lattice(4, 4)))
+    np.testing.assert_allclose(drawn, expected, atol=1.2)
 
 
 def test_a_cell_is_drawn_around_its_middle() -> None:
@@ -87,6 +95,6 @@ def test_a_cell_is_drawn_around_its_middle() -> None:
     assert {*rows} == {*range(20, 28)}
     assert {*columns} == {*range(36, 44)}
     white = np.full((64, 64, 3), 255, np.uint8)
-    bright = overlaid(white, one, cnn)[..., 0]
+    bright = blended(white, veil(one, 64, cnn))[..., 0]
     assert np.unravel_index(bright.argmax(), bright.shape) == (24, 40)
     assert veil(one, 64, cnn, cells=True)[20:28, 36:44, 3].max() == 0

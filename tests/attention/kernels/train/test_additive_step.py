@@ -15,7 +15,10 @@ SIZES = [(3, 5, 7, 9), (2, 31, 40, 300), (2, 17, 300, 33), (1, 1, 1, 1)]
 
 
 def differences(size: tuple[int, int, int, int], *, ragged: bool) -> list[float]:
-    """Of weights, what is read, and the gradients of query, keys and weight, to the formula's."""
+    """Of weights, what is read, and the gradients of query, keys and weight, to the formula's.
+
+    Where the memory is ragged, the weights have a gradient of their own.
+    """
     from saccade.attention.kernels.train.additive_step import look, look_back
 
     rows, places, hidden, width = size
@@ -29,11 +32,15 @@ def differences(size: tuple[int, int, int, int], *, ragged: bool) -> list[float]
     e = (q64[:, None] + k64).tanh() @ w64 + (0 if hide is None else hide[:, 0])
     weights = e.softmax(dim=-1)
     read = (weights[:, None] @ v.double())[:, 0]
-    dc = torch.randn(read.shape, generator=rng)
-    expected = torch.autograd.grad(read, (q64, k64, w64), dc.double())
-    a, c = look(q, k, v, hide, w)
+    dc, da = (torch.randn(part.shape, generator=rng) for part in (read, weights))
+    outputs, slopes = (
+        ((read, weights), (dc.double(), da.double())) if ragged else (read, dc.double())
+    )
+    expected = torch.autograd.grad(outputs, (q64, k64, w64), slopes)
+    a, c = look(2 * q, 2 * k, v, hide, 2 * w)
     dk, dw = torch.ones_like(k), torch.ones_like(q)  # what is there is added to
-    dq = look_back(dc, a, q, k, v, w, onto=(dk, dw))
+    asked = da if ragged else None
+    dq = look_back(dc, asked, a[:, 0], 2 * q, 2 * k, v, w, (dk, dw))
     found = a[:, 0], c, dq, (dk - 1) * w, (dw - 1).sum(dim=0)
     return [float((x - y).abs().max()) for x, y in zip(found, (weights, read, *expected))]
 
@@ -43,7 +50,7 @@ def differences(size: tuple[int, int, int, int], *, ragged: bool) -> list[float]
 def test_a_look_and_its_way_back_agree_with_the_formula() -> None:
     # In a process of its own: Triton cannot read kernels that the shape checker has wrapped.
     environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.attention.kernels.test_additive_step"]
+    command = [sys.executable, "-m", "tests.attention.kernels.train.test_additive_step"]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 

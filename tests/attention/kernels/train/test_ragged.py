@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from saccade.attention import masks
-from saccade.attention.attend import attend, fused
+from saccade.attention.attend import attend, fused, fused_cross, fused_self
 from saccade.attention.kernels.train import ragged
 from saccade.attention.kernels.train.packed import (
     packed_attention,
-    packed_cross_attention,
-    packed_self_attention,
 )
 from saccade.attention.segments import Segments
 from tests.attention.test_segments import Sizes, segments_of, starts
@@ -142,11 +140,11 @@ def test_products_that_lie_together_give_the_same(pairs: Sizes) -> None:
     q, k, v = inputs(segments)
     expected = packed_attention(q, k, v, segments, causal=False, scale=0.3)
     kv = torch.stack([k, v], dim=1)
-    assert packed_cross_attention(q, kv, segments, scale=0.3).equal(expected)
+    assert fused_cross(q, kv, segments, scale=0.3).equal(expected)
     itself = Segments.among(segments.query_starts, segments.longest_query)
     qkv = torch.stack([q, 2 * q, 3 * q], dim=1)
     expected = packed_attention(q, 2 * q, 3 * q, itself, causal=True, scale=0.3)
-    assert packed_self_attention(qkv, itself, causal=True, scale=0.3).equal(expected)
+    assert fused_self(qkv, itself, causal=True, scale=0.3).equal(expected)
 
 
 @pytest.mark.parametrize("causal", [False, True])

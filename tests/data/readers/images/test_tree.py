@@ -16,7 +16,7 @@ from saccade.data.images.decode import decode
 from saccade.data.images.members import Member, ZipMember
 from saccade.data.readers import image_splits, read_classes, read_images
 from saccade.data.readers.images.tree import inner, tree_of
-from saccade.data.readers.text.lines import BadRow
+from saccade.data.readers.report import BadRow
 from saccade.errors import DataError
 from tests.data.images_made import (
     CAPTIONS,

@@ -1,0 +1,46 @@
+"""`saccade look` at a text: on the terminal, in a picture file, or on a page."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from saccade.app.cli.inputs import say_written
+from saccade.app.cli.output import busy
+from saccade.app.look.draw.figure import MatrixLook, save_document
+from saccade.errors import ConfigError
+
+LONG = 60  # rows that are still printed
+
+
+def look_at_text(
+    look: Callable[[], MatrixLook],
+    document: Callable[[], Any],
+    out: Path | None,
+    *,
+    compares: bool,
+    writes: bool = False,
+) -> None:
+    """The look of one model is printed, a page may hold two. What it `writes` is printed too."""
+    page = out is not None and out.suffix == ".html"
+    if compares and not page:
+        raise ConfigError("--compare is shown on a page; name it with --out x.html")
+    if not compares and (writes or not page):
+        with busy("looking"):
+            found = look()
+        if writes:
+            print(found.caption)
+        _print(found, out)
+    if out is not None and page:
+        with busy("looking"):
+            whole = document()
+        say_written(save_document(whole, out))
+
+
+def _print(look: MatrixLook, out: Path | None) -> None:
+    if len(look.rows) <= LONG:
+        print(look.text(colour=sys.stdout.isatty()))
+    elif out is None:
+        raise ConfigError(f"{len(look.rows)} rows are too many to print; name a file with --out")
+    if out is not None and out.suffix != ".html":
+        say_written(look.save(out))

@@ -1,0 +1,376 @@
+"""Captioning: images in, captions out, and where on the image each word looked."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, overload
+
+import torch
+import tyro
+from jaxtyping import UInt8
+from torch import Tensor, nn
+
+from saccade.app.api import load
+from saccade.app.cli.caption_scores import print_caption_scores
+from saccade.app.cli.inputs import say_written
+from saccade.app.cli.output import busy, counting, print_json
+from saccade.app.kinds.base import (
+    DecodeImage,
+    Kind,
+    LoadedRun,
+    Serving,
+    make_decoding,
+    same_kind,
+)
+from saccade.app.kinds.image_files import predict_images
+from saccade.app.look.captioning.document import caption_document, caption_look
+from saccade.app.look.captioning.film import ImageLook
+from saccade.app.look.captioning.images import SIDE, ShownImage, split_images
+from saccade.app.look.draw.figure import save_document
+from saccade.app.look.settings import LookSettings
+from saccade.app.serve.steps import (
+    PredictFields,
+    ServedJob,
+    Steps,
+    refuse_writing,
+    search_together,
+    with_others,
+)
+from saccade.attention.look.glance import Glance
+from saccade.data.images.members import Member
+from saccade.data.readers.images.tree import printable
+from saccade.data.vocabulary import Vocabulary
+from saccade.decode.engine import Decoding
+from saccade.decode.protocol import OnStep
+from saccade.errors import ConfigError
+from saccade.tasks.base import Progress, silent
+from saccade.tasks.captioning.captioner import AnyImage, ImageCaptioner, WrittenCaption, pixels_of
+from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
+from saccade.tasks.captioning.evaluate import evaluate_captions
+from saccade.tasks.tokenizer import TOKENIZER
+from saccade.train.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class CaptionPrediction:
+    """What was said of an image: text, score, the rest of the n-best list, and where it looked.
+
+    `image` is the image as the model saw it; `name` is its file's, or its number.
+    """
+
+    name: str
+    image: AnyImage
+    pixels: UInt8[Tensor, "3 H W"]
+    text: str
+    score: float
+    others: tuple["CaptionPrediction", ...]
+    _described: WrittenCaption
+    _model: "CaptioningModel"
+    _how: Decoding
+
+    @property
+    def attention(self) -> dict[str, Glance]:
+        """What each site that looks at the image saw, a row per token and one for the end."""
+        return self.written.attention
+
+    @property
+    def written(self) -> WrittenCaption:
+        """The caption with its attention."""
+        return self._model.tool.looked(self.pixels, self._described)
+
+    def look(self) -> ImageLook:
+        """Where on the image the model looked for each word."""
+        model = self._model
+        how = LookSettings(beam=self._how.beam, length_penalty=self._how.length_penalty)
+        # Shown as large as it is, not as small as the model saw it.
+        image = pixels_of(self.image, name=self.name, short=2 * SIDE)
+        shown = ShownImage.of(image, model.tool, name=self.name)
+        shown = replace(shown, seen_by=self._seen_by)
+        return caption_look(model, self.written, shown, how, decoding=self._how)
+
+    def _seen_by(self, captioner: ImageCaptioner) -> UInt8[Tensor, "3 H W"]:
+        """The very pixels that were captioned: a file comes in other ones at another size."""
+        return self.pixels
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CaptioningModel:
+    """A trained captioner."""
+
+    def __init__(self, name: str, recipe: Recipe, tool: ImageCaptioner) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
+
+    @property
+    def network(self) -> nn.Module:
+        """The module itself."""
+        return self.tool.model
+
+    @overload
+    def predict(
+        self, image: AnyImage, *, look: bool = ..., **decoding: Any
+    ) -> CaptionPrediction: ...
+    @overload
+    def predict(
+        self, image: list[Any], *, look: bool = ..., progress: Progress = ..., **decoding: Any
+    ) -> list[CaptionPrediction]: ...
+    def predict(
+        self,
+        image: AnyImage | list[Any],
+        *,
+        look: bool = False,
+        progress: Progress = silent,
+        **decoding: Any,
+    ) -> CaptionPrediction | list[CaptionPrediction]:
+        """Caption an image or many: files, their bytes, Pillow images, arrays or tensors of uint8.
+
+        `decoding` are the fields of `Decoding`, such as beam=1.
+        """
+        images: list[AnyImage] = image if isinstance(image, list) else [image]
+        how = make_decoding(decoding)
+        made: list[CaptionPrediction] = []
+        for first in range(0, len(images), self.tool.batch):
+            some = dict(enumerate(images[first : first + self.tool.batch], start=first))
+            names = [_name(one, number) for number, one in some.items()]
+            prepared = [
+                self.tool.prepare(one, name=name) for one, name in zip(some.values(), names)
+            ]
+            found = dict(self.tool.caption(torch.stack(prepared), how, look=look))
+            for row, given in enumerate(zip(names, some.values(), prepared)):
+                made.append(self._prediction(given, found[row], how))
+            progress(len(made), len(images))
+        return made if isinstance(image, list) else made[0]
+
+    def look(self, image: AnyImage, settings: LookSettings | None = None) -> ImageLook:
+        """Caption an image and show where the model looked for each word."""
+        how = settings or LookSettings()
+        return self.predict(
+            image, look=True, beam=how.beam, length_penalty=how.length_penalty
+        ).look()
+
+    def _prediction(
+        self, given: tuple[str, AnyImage, Tensor], one: WrittenCaption, how: Decoding
+    ) -> CaptionPrediction:
+        others = tuple(self._prediction(given, other, how) for other in one.others)
+        return CaptionPrediction(*given, one.text, one.score, others, one, self, how)
+
+
+def _name(image: AnyImage, number: int) -> str:
+    if isinstance(image, Member):
+        return image.name
+    return printable(str(image)) if isinstance(image, str | Path) else f"image {number}"
+
+
+def _load(run: LoadedRun) -> CaptioningModel:
+    settings = run.recipe.task
+    assert isinstance(settings, CaptioningSettings)
+    tool = ImageCaptioner(run.network, Vocabulary.load(run.asset(TOKENIZER)), settings)
+    return CaptioningModel(run.name, run.recipe, tool)
+
+
+def predict_command(
+    run: tyro.conf.Positional[str],
+    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    decoding: Decoding = Decoding(beam=5),  # noqa: B008
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Say what is on images.
+
+    Images are files, folders of them, or .tar and .zip archives. One file gives its caption;
+    otherwise each line has the file's name, a tab, and the caption. What cannot be read is told on
+    standard error and passed over; the exit code is then 1.
+
+    Args:
+        run: folder of the run.
+        images: files, folders and archives.
+        decoding: how the next word is chosen.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print scores as well, as JSON.
+    """
+    with busy("loading"):
+        model = load(run, device=device)
+
+    def caption(prepared: list[Tensor]) -> list[dict[str, Any]]:
+        return [_as_table(one) for one in model.predict(prepared, **vars(decoding))]
+
+    predict_images(model.tool, images, caption, doing="captioning", json=json)
+
+
+def _as_table(found: CaptionPrediction) -> dict[str, Any]:
+    others = [{"text": other.text, "score": other.score} for other in found.others]
+    return {"text": found.text, "score": found.score, **({"others": others} if others else {})}
+
+
+def eval_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    split: str = "test",
+    data: str = "",
+    groups: tuple[str, ...] = (),
+    beam: int = 5,
+    length_penalty: float = 1.0,
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Score captions of images that the run was not trained on.
+
+    BLEU-1 to 4, CIDEr-D and ROUGE-L of its own captions against all references, METEOR where nltk
+    and WordNet are there, perplexity. On shapes the share of captions that say only what is so
+    (exact) and leave out nothing (complete). Where the data say where things are, how often
+    attention points at them; where they say who is of which group, how each fares.
+
+    Args:
+        run: folder of the run, such as runs/show-attend-tell.
+        split: test, valid, a test file's name, or compositional, many, biased-test and
+            balanced-test of shapes.
+        data: score on other data than the run's own.
+        groups: for captions of people, the words of each group: man,boy woman,girl.
+        beam: hypotheses kept while decoding; 1 is greedy.
+        length_penalty: 0 ranks by probability alone, more favours longer sentences.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    model = load(run, device=device)
+    how = Decoding(beam=beam, length_penalty=length_penalty)
+    with counting("captioning") as progress:
+        where: dict[str, Any] = {"split": split, "data": data, "groups": groups}
+        found = evaluate_captions(model.tool, **where, how=how, progress=progress)
+    print_json(found) if json else print_caption_scores(found)
+
+
+def look_command(
+    run: tyro.conf.Positional[str],
+    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    settings: LookSettings = LookSettings(),  # noqa: B008
+    compare: str | None = None,
+    split: str | None = None,
+    rows: int = 10,
+    cells: bool = False,
+    device: str = "auto",
+) -> None:
+    """Caption images and show where on each the model looked for each word.
+
+    With --out it goes to a file: .html is a page with every layer and head that works without a
+    network; .png and .svg are images for papers; .json has the numbers. A page may hold many
+    images, such as the first of a split: saccade look RUN --split test --rows 10 -o page.html
+
+    Args:
+        run: folder of the run.
+        images: files of images.
+        out: a .html, .png, .svg or .json file.
+        settings: what to look at, and how large a page may become.
+        compare: a second run, to be looked at beside the first; needs --out x.html.
+        split: look at images of this split of the run's data.
+        rows: how many of them.
+        cells: in a .png or .svg, leave the cells of the maps square.
+        device: cpu, cuda …; auto takes the fastest there is.
+    """
+    model = load(run, device=device)
+    other = None if compare is None else load(compare, device=device)
+    if other is not None:
+        same_kind(model, other)
+    shown = _images_to_look_at(model, images, split, rows)
+    if out is not None and out.suffix == ".html":
+        _write_page([model] if other is None else [model, other], shown, settings, out)
+        return
+    if other is not None:
+        raise ConfigError("--compare is shown on a page; name it with --out x.html")
+    if out is not None and len(shown) > 1:
+        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
+    for one in shown:
+        _print(model, one, settings, out, cells=cells)
+
+
+def _images_to_look_at(
+    model: CaptioningModel, files: tuple[str, ...], split: str | None, rows: int
+) -> list[ShownImage]:
+    """The images that were named, or the first ones of a split."""
+    if split is not None and files:
+        raise ConfigError("name images or a --split, not both")
+    if split is not None:
+        captioned = read_captioned(model.tool.settings, split)
+        return split_images(captioned, rows, model.tool, split)
+    if not files:
+        raise ConfigError("name an image to look at, or a split of the data with --split test")
+    return [ShownImage.of(file, model.tool) for file in files]
+
+
+def _write_page(
+    models: list[CaptioningModel], shown: list[ShownImage], how: LookSettings, out: Path
+) -> None:
+    with busy("looking"):
+        document = caption_document(models, shown, how)
+    if len(models) == 1:
+        for look in document.looks:
+            if look.label == "best":
+                print(look.text)
+    say_written(save_document(document, out))
+
+
+def _print(
+    model: CaptioningModel, shown: ShownImage, how: LookSettings, out: Path | None, *, cells: bool
+) -> None:
+    with busy("looking"):
+        pixels = shown.seen_by(model.tool)
+        (prediction,) = model.predict(
+            [pixels], look=model.tool.looks, beam=how.beam, length_penalty=how.length_penalty
+        )
+    print(prediction.text)
+    if not model.tool.looks:
+        raise ConfigError(
+            f"{model.name} saw the image once, as a whole: it has no attention to look at"
+        )
+    look = caption_look(model, prediction.written, shown, how)
+    print(look.text(colour=sys.stdout.isatty()))
+    if out is not None:
+        say_written(look.save(out, cells=cells))
+
+
+class _CaptioningServing(Serving):
+    takes = "image"
+
+    def refuse(self, run: str, fields: PredictFields) -> None:
+        refuse_writing(f"{run} captions images", fields)
+
+    def predict(self, tool: ImageCaptioner, jobs: Sequence[ServedJob], steps: Steps) -> None:
+        def search(given: list[Any], on_step: OnStep) -> Iterator[tuple[int, WrittenCaption]]:
+            images, streams = torch.stack(given), [0] * len(given)  # each draws as if alone
+            return tool.caption(images, jobs[0].work.how, streams=streams, on_step=on_step)
+
+        search_together(tool.vocabulary.decode, jobs, steps, search, with_others)
+
+    def look(self, models: list[Any], given: ShownImage, settings: LookSettings) -> Any:
+        return caption_document(models, [given], settings)
+
+    def image_to_predict(self, tool: ImageCaptioner, decode: DecodeImage) -> Tensor:
+        return tool.prepare(decode(2 * tool.settings.image))
+
+    def image_to_look_at(self, tools: list[ImageCaptioner], decode: DecodeImage) -> ShownImage:
+        fits = {id(tool): self.image_to_predict(tool, decode) for tool in tools}
+
+        def seen_by(tool: ImageCaptioner) -> Tensor:
+            return fits[id(tool)]
+
+        return replace(ShownImage.of(decode(2 * SIDE), tools[0]), seen_by=seen_by)
+
+    def about(self, task: Any) -> dict[str, Any]:
+        return {"image": task.image}
+
+
+KIND = Kind(
+    name="captioning",
+    load=_load,
+    predict=predict_command,
+    evaluate=eval_command,
+    look=look_command,
+    serving=_CaptioningServing(),
+)

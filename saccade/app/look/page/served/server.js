@@ -1,0 +1,308 @@
+// Served mode: a text or a picture goes in, a look comes out. What was given is kept when it fails.
+
+import { button } from "../controls/controls.js";
+import { el } from "../controls/dom.js";
+import { ImageDrop } from "./image-drop.js";
+
+export const EXAMPLES = [
+  "The agreement on the European Economic Area was signed in August 1992.",
+  "She does not eat the old apples.",
+];
+
+export function isServed() {
+  return document.querySelector('meta[name="saccade-server"][content="1"]') !== null;
+}
+
+class Refusal extends Error {
+  constructor(message, { field = null, wait = null } = {}) {
+    super(message);
+    Object.assign(this, { field, wait });
+  }
+}
+
+async function checked(response) {
+  if (response.ok) return response;
+  let told = null;
+  try {
+    told = (await response.json()).error;
+  } catch {
+    // Not every failure comes from our own server with words of ours.
+  }
+  const wait = Number(response.headers.get("Retry-After")) || null;
+  throw new Refusal(
+    told?.message ?? `The server answered ${response.status}.`, { field: told?.field, wait }
+  );
+}
+
+// A picture goes as a form, with its file as it is; all else as JSON.
+async function post(path, body, signal) {
+  if (body.image instanceof Blob) {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(body)) {
+      form.append(name, value instanceof Blob || typeof value !== "object" ? value
+        : JSON.stringify(value));
+    }
+    return checked(await fetch(path, { method: "POST", body: form, signal }));
+  }
+  const headers = { "Content-Type": "application/json" };
+  return checked(
+    await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal })
+  );
+}
+
+// Server-sent events of one answer, each parsed.
+async function* eventsOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let held = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    held += value;
+    const parts = held.split(/\r?\n\r?\n/);
+    held = parts.pop();
+    for (const part of parts) {
+      const data = part.split(/\r?\n/).filter(
+        (line) => line.startsWith("data:")
+      ).map((line) => line.slice(5).trim()).join("\n");
+      if (data) yield JSON.parse(data);
+    }
+  }
+}
+
+function numberField(label, { value, min, max, step = 1 }) {
+  const input = el("input", { type: "number", min, max, step, value, "aria-label": label });
+  return Object.assign(
+    el(
+      "label", { class: "control number-field" }, el("span", { class: "name", text: label }), input
+    ),
+    { input }
+  );
+}
+
+export class ServerBar {
+  // receive(document): a new look has come.
+  constructor({ receive, state }) {
+    Object.assign(this, { receive, state });
+    this.last = null;
+    this.run = el("select", { "aria-label": "Run" });
+    this.text = el(
+      "textarea",
+      {
+        rows: 2, placeholder: "Write something for the model to read", "aria-label": "Text",
+        spellcheck: "false"
+      }
+    );
+    this.drop = new ImageDrop(() => this.ask());
+    this.drop.root.hidden = true;
+    this.go = button("Look", () => this.ask(), { class: "button primary" });
+    this.busy = el("p", { class: "busy", role: "status", hidden: true });
+    this.error = el("div", { class: "error", role: "alert", hidden: true });
+    this.written = el("p", { class: "written", hidden: true });
+    this.options = this.#options();
+    this.text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.ask();
+    });
+    this.run.addEventListener("change", () => this.#suit());
+    this.root = el("section", { class: "ask", "aria-label": "Ask the model" },
+      el(
+        "div", { class: "ask-row" },
+        el(
+          "label", { class: "control picker" }, el("span", { class: "name", text: "Run" }), this.run
+        ),
+        this.text, this.drop.root, this.go
+      ),
+      this.options, this.busy, this.written, this.error);
+    this.ready = this.#inform();
+  }
+
+  #options() {
+    this.beam = numberField("Beam", { value: 5, min: 1, max: 16 });
+    this.most = numberField("New tokens", { value: 60, min: 1, max: 512 });
+    this.temperature = numberField("Temperature", { value: "", min: 0, max: 5, step: 0.1 });
+    this.second = el("select", { "aria-label": "Compare with" });
+    this.compare = el(
+      "label", { class: "control picker" }, el("span", { class: "name", text: "Compare with" }),
+      this.second
+    );
+    return el("details", { class: "ask-options" }, el("summary", { text: "Options" }),
+      el("div", { class: "ask-fields" }, this.beam, this.most, this.temperature, this.compare));
+  }
+
+  async #inform() {
+    try {
+      const info = await (await checked(await fetch("/info"))).json();
+      this.runs = info.runs.filter(({ looks }) => looks !== false);
+      this.run.replaceChildren(
+        ...this.runs.map(
+          ({ name, description }) => el("option", { value: name, text: name, title: description })
+        )
+      );
+      const { beam, most_tokens: most, text_characters: characters } = info.limits ?? {};
+      if (beam) this.beam.input.max = beam;
+      if (most) this.most.input.max = most;
+      if (characters) this.text.maxLength = characters;
+      this.#suit();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  // Only the options that this kind of run has.
+  #suit() {
+    const run = this.#chosen();
+    this.text.hidden = this.takesImages;
+    this.drop.root.hidden = !this.takesImages;
+    this.beam.hidden = run?.kind === "language";
+    this.suited?.();
+    this.most.hidden = this.temperature.hidden = run?.kind !== "language";
+    const others = (this.runs ?? []).filter(
+      ({ name, kind }) => name !== run?.name && kind === run?.kind
+    );
+    this.second.replaceChildren(
+      el("option", { value: "", text: "no other run" }),
+      ...others.map(({ name }) => el("option", { value: name, text: name }))
+    );
+    this.compare.hidden = others.length === 0;
+  }
+
+  get takesImages() {
+    return this.#chosen()?.takes === "image";
+  }
+
+  #chosen() {
+    return (this.runs ?? []).find(({ name }) => name === this.run.value);
+  }
+
+  #body() {
+    const run = this.#chosen();
+    const given = this.takesImages ? { image: this.drop.file } : { text: this.text.value };
+    const body = { run: this.run.value, ...given };
+    if (run?.kind !== "language") body.beam = Number(this.beam.input.value);
+    else {
+      body.most_tokens = Number(this.most.input.value);
+      if (
+        this.temperature.input.value !== ""
+      ) body.temperature = Number(this.temperature.input.value);
+    }
+    if (this.second.value) body.compare = this.second.value;
+    return body;
+  }
+
+  ask() {
+    const [given, field] = this.takesImages ? [this.drop.file, this.drop]
+      : [this.text.value.trim(), this.text];
+    if (!given) {
+      field.focus();
+      return Promise.resolve();
+    }
+    return this.#send(this.#body(), this.#chosen()?.kind === "language" && !this.second.value);
+  }
+
+  // The same text again, with this head kept exactly.
+  askExact(site, head) {
+    if (!this.last) return Promise.resolve();
+    return this.#send({ ...this.last, zoom: [{ site: site.name, head }] }, false);
+  }
+
+  async #send(body, stream) {
+    this.controller?.abort();
+    const controller = (this.controller = new AbortController());
+    const clock = this.#start(controller);
+    try {
+      if (stream) await this.#stream(body, controller.signal);
+      const answer = await (await post("/v1/look", body, controller.signal)).json();
+      this.last = body;
+      this.receive(answer, Boolean(body.zoom));
+    } catch (error) {
+      if (error.name !== "AbortError") this.#fail(error, () => this.#send(body, stream));
+    } finally {
+      clearInterval(clock);
+      if (this.controller === controller) this.#stop();
+    }
+  }
+
+  async #stream(body, signal) {
+    const { run, text, most_tokens: most, temperature } = body;
+    const ask = {
+      run, text, stream: true, most_tokens: most,
+      ...(temperature === undefined ? {} : { temperature })
+    };
+    const response = await post("/v1/predict", ask, signal);
+    this.written.hidden = false;
+    let soFar = "";
+    for await (const event of eventsOf(response)) {
+      if (event.error) throw new Refusal(event.error.message ?? "The server stopped half-way.");
+      soFar = event.text ?? soFar; // each event has the whole text so far
+      this.written.textContent = soFar;
+      if (event.done) return;
+    }
+  }
+
+  #start(controller) {
+    const began = performance.now();
+    const cancel = button("Stop", () => controller.abort(), { class: "button quiet" });
+    const words = el("span");
+    const tick = () => {
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      const does = this.takesImages ? "looking" : "reading";
+      words.textContent = `The model is ${does}… ${seconds} s`;
+    };
+    this.error.hidden = true;
+    this.go.disabled = true;
+    this.busy.hidden = false;
+    this.root.setAttribute("aria-busy", "true");
+    this.busy.replaceChildren(el("span", { class: "pulse" }), words, cancel);
+    tick();
+    return setInterval(tick, 200);
+  }
+
+  #stop() {
+    this.go.disabled = false;
+    this.busy.hidden = true;
+    this.written.hidden = true;
+    this.written.textContent = "";
+    this.root.removeAttribute("aria-busy");
+  }
+
+  #fail(error, again = null) {
+    const kept = this.text.value && !this.takesImages ? " What you wrote is still here." : "";
+    const words = error instanceof Refusal ? error.message : `The server cannot be reached.${kept}`;
+    const wait = error.wait ? ` Try again in ${error.wait} s.` : "";
+    this.error.replaceChildren(
+      el("span", { text: words + wait }),
+      again ? button("Try again", again, { class: "button quiet" }) : ""
+    );
+    this.error.hidden = false;
+    if (error.field === "text") this.text.focus();
+    if (error.field === "image") this.drop.focus();
+  }
+
+  fill(text) {
+    this.text.value = text;
+    this.text.focus();
+  }
+}
+
+// Before the first look: what this is, and something to begin with.
+export function emptyState(bar) {
+  const words = el("p");
+  const examples = el(
+    "div", { class: "examples" },
+    ...EXAMPLES.map(
+      (text) => button(text, () => { bar.fill(text); bar.ask(); }, { class: "button example" })
+    )
+  );
+  bar.suited = () => {
+    examples.hidden = bar.takesImages;
+    words.textContent = bar.takesImages
+      ? "Give it a picture, and see where on it each word of the caption looked."
+      : "Write a sentence, choose a run, and see which words each word looked at "
+        + "while the model wrote.";
+  };
+  bar.suited();
+  return el(
+    "section", { class: "empty" }, el("h2", { text: "Where does a model look?" }), words, examples
+  );
+}

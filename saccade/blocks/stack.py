@@ -1,0 +1,234 @@
+"""A stack of Transformer blocks, run by one program: training, packed, cached and captured.
+
+A block declares its sublayers, each with the residual around it. Where attention finds keys and
+values lies outside, in an `AttentionContext`: a padded batch, sequences end to end, caches of
+beams, or fixed places. For inference the same sublayers are packed once; no other step is written.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention.attend import Mask
+from saccade.attention.kernels.train.linear import Linear, defers_bias, together
+from saccade.attention.multihead import MultiHeadAttention
+from saccade.blocks.inference.affine import Precision
+from saccade.blocks.inference.packed import PackedAttention, PackedResidual, Projection
+from saccade.blocks.kernels import runs_kernels
+from saccade.blocks.mlp import FeedForward
+from saccade.blocks.residual import Residual, Sums
+
+Compute = Callable[..., Float[Tensor, "*batch D"]]  # of x and an AttentionContext
+
+
+@runtime_checkable
+class AttentionContext(Protocol):
+    """Where the attention of each layer looks. A site projects; it may be packed."""
+
+    def look_back(self, layer: int, site: Any, x: Float[Tensor, "*batch D"]) -> Tensor:
+        """What the layer's own attention reads, with the new keys and values in sight."""
+        ...
+
+    def look_across(self, layer: int, site: Any, x: Float[Tensor, "*batch D"]) -> Tensor:
+        """What the layer reads of the source."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeSequences:
+    """All positions are there at once, in a padded batch or end to end; implements
+    `AttentionContext` for training and teacher-forced reading, and shows it to watchers.
+    """
+
+    mask: Mask = None
+    causal: bool = False
+    source: Float[Tensor, "B S D"] | None = None
+    source_mask: Mask = None
+
+    def look_back(self, layer: int, site: MultiHeadAttention, x: Tensor) -> Tensor:
+        return site.read(x, x, mask=self.mask, causal=self.causal)
+
+    def look_across(self, layer: int, site: MultiHeadAttention, x: Tensor) -> Tensor:
+        assert self.source is not None
+        return site.read(x, self.source, mask=self.source_mask)
+
+
+class AttentionPass(ABC):
+    """What attention adds, as a function of x and a memory; `needs` are the products it takes.
+
+    f(x) = Wo · what the heads read
+    """
+
+    needs: ClassVar[tuple[Projection, ...]]
+
+    def __init__(self, layer: int, site: Any, output: Callable[[Tensor], Tensor]) -> None:
+        self.layer, self.site, self.output = layer, site, output
+
+    @abstractmethod
+    def __call__(self, x: Float[Tensor, "*batch D"], memory: Any) -> Tensor: ...
+
+
+class LookBack(AttentionPass):
+    """At the positions of x, and at what came before."""
+
+    needs = ("qkv",)
+
+    def __call__(self, x: Float[Tensor, "*batch D"], memory: AttentionContext) -> Tensor:
+        return self.output(memory.look_back(self.layer, self.site, x))
+
+
+class LookAcross(AttentionPass):
+    """At the source."""
+
+    needs = ("q",)
+
+    def __call__(self, x: Float[Tensor, "*batch D"], memory: AttentionContext) -> Tensor:
+        return self.output(memory.look_across(self.layer, self.site, x))
+
+
+class Attending(NamedTuple):
+    """Multi-head attention as a part of a block, and the residual around it.
+
+    The gradient of its last bias may be left to whoever adds what it computes.
+    """
+
+    residual: Residual
+    site: MultiHeadAttention
+    look: type[AttentionPass]
+    layer: int
+
+    @property
+    def bias(self) -> Float[Tensor, " D"]:
+        return self.site.to_output.bias
+
+    def compute(self, *, defer_bias: bool) -> Compute:
+        output = self.site.to_output
+        later = partial(_with_deferred_bias, output)
+        return self.look(self.layer, self.site, later if defer_bias else output)
+
+    def packed(self, precision: Precision) -> Compute:
+        site = PackedAttention(self.site, precision, self.look.needs)
+        return self.look(self.layer, site, site.output)
+
+
+def _with_deferred_bias(layer: Linear, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch E"]:
+    return together(x, layer, defer_bias=True)
+
+
+class Thinking(NamedTuple):
+    """The MLP as a part of a block: nothing is looked at."""
+
+    residual: Residual
+    mlp: FeedForward
+
+    @property
+    def bias(self) -> Float[Tensor, " D"]:
+        return self.mlp.narrow.bias
+
+    def compute(self, *, defer_bias: bool) -> Compute:
+        return partial(_alone, partial(self.mlp, defer_bias=True) if defer_bias else self.mlp)
+
+    def packed(self, precision: Precision) -> Compute:
+        return partial(_alone, self.mlp.packed(precision))
+
+
+def _alone(
+    think: Callable[[Tensor], Tensor], x: Float[Tensor, "*batch D"], memory: AttentionContext
+) -> Float[Tensor, "*batch D"]:
+    return think(x)
+
+
+Sublayer = Attending | Thinking
+
+
+class Block(nn.Module, ABC):
+    """One layer of a Transformer, declared by its sublayers."""
+
+    @abstractmethod
+    def sublayers(self, layer: int) -> list[Sublayer]:
+        """In the order in which they run; `layer` is the block's number in its stack."""
+
+    def forward(
+        self, x: Float[Tensor, "*batch D"], memory: AttentionContext
+    ) -> Float[Tensor, "*batch D"]:
+        """The block by itself, without the norm after a pre-norm stack."""
+        return stacked(self.sublayers(0), nn.Identity(), x)(x, memory)
+
+
+def sublayers(blocks: Iterable[nn.Module]) -> list[Sublayer]:
+    """Those of all blocks, one after another."""
+    found: list[Sublayer] = []
+    for number, block in enumerate(blocks):
+        assert isinstance(block, Block)
+        found += block.sublayers(number)
+    return found
+
+
+class Stack(NamedTuple):
+    """Sublayers one after another, each with the sum and the norm after it.
+
+    post-norm   x ← norm(x + f(x))
+    pre-norm    s ← s + f(x),  x ← the next sublayer's norm(s)
+    """
+
+    enter: Callable[[Tensor], Sums]
+    steps: Sequence[tuple[Compute, Callable[[Tensor, Tensor], Sums]]]
+
+    def __call__(self, x: Float[Tensor, "*batch D"], memory: Any) -> Float[Tensor, "*batch D"]:
+        return self.sums(x, memory)[1]
+
+    def sums(self, x: Float[Tensor, "*batch D"], memory: Any) -> Sums:
+        """The last sum before its norm, and after."""
+        total, x = self.enter(x)
+        for compute, add in self.steps:
+            total, x = add(total, compute(x, memory))
+        return total, x
+
+
+def stacked(parts: list[Sublayer], last: nn.Module, like: Float[Tensor, "*batch D"]) -> Stack:
+    """Sublayers as trained, and the norm after the last; kernels serve where they take `like`."""
+    later = runs_kernels(like) and defers_bias(like)
+    steps: list[tuple[Compute, Callable[[Tensor, Tensor], Sums]]] = []
+    for part, norm in zip(parts, _norms(parts, last)):
+        defer = later and part.residual.pre and isinstance(norm, nn.LayerNorm)
+        add = partial(part.residual.after, following=norm, bias=part.bias if defer else None)
+        steps.append((part.compute(defer_bias=defer), add))
+    return Stack(parts[0].residual.before if parts else _nothing_before, steps)
+
+
+def packed(parts: list[Sublayer], last: nn.Module, precision: Precision) -> Stack:
+    """The same for inference: weights joined, cast and packed once; no dropout, no gradients."""
+    steps = [
+        (part.packed(precision), PackedResidual(part.residual, norm, precision).after)
+        for part, norm in zip(parts, _norms(parts, last))
+    ]
+    return Stack(PackedResidual(parts[0].residual, parts[0].residual.norm, precision).before, steps)
+
+
+def stack_for(
+    parts: list[Sublayer],
+    last: nn.Module,
+    precision: Precision | None,
+    like: Float[Tensor, "*batch D"],
+) -> Stack:
+    """Packed in this precision; without one, as trained."""
+    return stacked(parts, last, like) if precision is None else packed(parts, last, precision)
+
+
+def packable(parts: list[Sublayer]) -> bool:
+    """Whether all residuals have the norm that packed stacks know."""
+    return all(isinstance(part.residual.norm, nn.LayerNorm) for part in parts)
+
+
+def _norms(parts: list[Sublayer], last: nn.Module) -> list[nn.Module]:
+    """For each sublayer the norm that comes next."""
+    return [*(part.residual.norm for part in parts[1:]), last]
+
+
+def _nothing_before(x: Float[Tensor, "*batch D"]) -> Sums:
+    return x, x

@@ -1,0 +1,119 @@
+"""What tasks, trainer and decoder may ask of a model; each model offers what it can."""
+
+from typing import Any, Protocol, runtime_checkable
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.blocks.inference.affine import Precision
+from saccade.blocks.output import OutputLayer
+
+
+@runtime_checkable
+class WordNetwork(Protocol):
+    """It ends in an output layer over words."""
+
+    @property
+    def output(self) -> OutputLayer:
+        """Hidden states → logits of the next word."""
+        ...
+
+    def step(self, tokens: Int[Tensor, " R"], state: Any, /) -> tuple[Float[Tensor, "R V"], Any]:
+        """Decode one word further."""
+        ...
+
+
+@runtime_checkable
+class TranslationNetwork(WordNetwork, Protocol):
+    """Source and target in, the hidden state at each target word out."""
+
+    @property
+    def longest(self) -> int | None:
+        """How many words a sentence may have; None: any number."""
+        ...
+
+    def __call__(
+        self,
+        source: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+        target: Int[Tensor, "B T"],
+        /,
+    ) -> Float[Tensor, "B T D"]: ...
+
+    def start(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"], /) -> Any:
+        """Read the source once; nothing decoded yet."""
+        ...
+
+
+@runtime_checkable
+class LanguageNetwork(WordNetwork, Protocol):
+    """Text in, the hidden state at each word out."""
+
+    @property
+    def reach(self) -> int | None:
+        """How many words back it can see; None: without end."""
+        ...
+
+    def __call__(self, tokens: Int[Tensor, "B T"], /) -> Float[Tensor, "B T D"]: ...
+
+    def start(self, rows: int, /) -> Any:
+        """Nothing read yet."""
+        ...
+
+    def read(self, tokens: Int[Tensor, "R T"], state: Any, /) -> tuple[Tensor, Any]:
+        """Go on from a state by many words."""
+        ...
+
+
+@runtime_checkable
+class Packable(Protocol):
+    """Sequences may lie end to end, so that no padding is computed."""
+
+    @property
+    def packs(self) -> bool: ...
+
+    def packed(self, *rows: Any) -> Float[Tensor, "words D"]:
+        """What the model gives for the same sequences side by side."""
+        ...
+
+
+@runtime_checkable
+class Capturable(Protocol):
+    """Whether batches of equal shape take equal kernels, so that an update can be captured."""
+
+    @property
+    def capturable(self) -> bool: ...
+
+
+@runtime_checkable
+class HasDecodingForm(Protocol):
+    """A form of the same model that only decodes: packed weights, a precision of choice."""
+
+    def for_decoding(self, precision: Precision, /) -> Any:
+        """None where this model, or this precision, has none."""
+        ...
+
+
+@runtime_checkable
+class StartsFromPublished(Protocol):
+    """A part of it may start from weights that others have published."""
+
+    def load_published(self) -> object | None:
+        """What became of each tensor; None where the config names no weights."""
+        ...
+
+
+@runtime_checkable
+class ShowsAttention(Protocol):
+    """Of a config: whether its model shows where it looks while it is trained."""
+
+    @property
+    def shows_attention(self) -> bool: ...
+
+
+@runtime_checkable
+class HasEncoderRate(Protocol):
+    """A part of it, mostly one that others have trained, learns at a rate of its own."""
+
+    @property
+    def slow_part(self) -> nn.Module: ...

@@ -1,0 +1,27 @@
+"""A translator made to say given words."""
+
+from typing import Any
+
+import torch
+
+from saccade.attention.look.glance import Keep
+from saccade.attention.look.looking import looking
+from saccade.tasks.teacher_forced import TeacherForced, word_choices
+from saccade.tasks.translation.task import encode_source
+from saccade.tasks.translation.translator import Translator
+
+
+@torch.inference_mode()
+def teacher_forced_translation(
+    translator: Translator, source: str, tokens: list[int], *, finished: bool, keep: Keep
+) -> TeacherForced:
+    """Translate a text into given words; a finished translation also says its end."""
+    model: Any = translator.model
+    vocabulary = translator.vocabulary
+    said = [*tokens, vocabulary.end] if finished else tokens
+    reading = encode_source(vocabulary, source)[None].to(translator.device)
+    written = torch.tensor([[vocabulary.start, *said[:-1]]], device=translator.device)
+    with looking(model, keep=keep) as trace:
+        hidden = model(reading, torch.tensor([reading.shape[1]]), written)
+        seen = {name: trace[name].cpu() for name in trace}
+    return TeacherForced(seen, trace.axes, *word_choices(model.output(hidden)[0], said))

@@ -1,0 +1,137 @@
+"""Served mode for captioners: a picture goes in by choosing, dropping or pasting it."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from saccade.app.look.html import page_html
+from tests.browser.captioned import captions
+from tests.browser.documents import translation
+
+pytestmark = pytest.mark.slow
+ADDRESS = "http://127.0.0.1:9/"  # nothing listens there: every request is answered here
+RUNS = [
+    {"name": "teller", "kind": "captioning", "takes": "image", "looks": True},
+    {"name": "other", "kind": "captioning", "takes": "image", "looks": True},
+    {"name": "translator", "kind": "translation", "takes": "text", "looks": True},
+]
+DROP = """(zone) => {
+  const data = new DataTransfer();
+  data.items.add(new File(["dropped"], "dropped.png", { type: "image/png" }));
+  zone.dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+}"""
+
+
+@dataclass
+class Served:
+    page: Any
+    asked: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
+    complaints: list[str] = field(default_factory=list[str])
+    failure: dict[str, Any] | None = None
+
+    def answer(self, route: Any) -> None:
+        request, path = route.request, "/" + route.request.url.removeprefix(ADDRESS)
+        if path == "/":
+            route.fulfill(body=page_html(None, served=True), content_type="text/html")
+        elif path == "/info":
+            route.fulfill(json={"runs": RUNS, "limits": {}})
+        else:
+            self.asked.append((request.headers["content-type"], request.post_data_buffer or b""))
+            if self.failure is not None:
+                route.fulfill(status=422, json=self.failure)
+                self.failure = None
+                return
+            with_image = self.asked[-1][0].startswith("multipart/form-data")
+            route.fulfill(json=(captions() if with_image else translation()).document)
+
+
+@pytest.fixture
+def served(browser: Any) -> Iterator[Served]:
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(6000)
+    one = Served(context.new_page())
+    context.route("**/*", one.answer)
+    one.page.on("console", lambda message: one.complaints.append(message.text))
+    one.page.on("pageerror", lambda error: one.complaints.append(str(error)))
+    one.page.goto(ADDRESS)
+    one.page.wait_for_selector(".drop:not([hidden])")
+    yield one
+    context.close()
+    assert [said for said in one.complaints if "422" not in said] == []
+
+
+@pytest.fixture
+def photo() -> dict[str, Any]:
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((20, 30, 3), 90, dtype=np.uint8)).save(buffer, "PNG")
+    return {"name": "photo.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
+
+
+def test_a_chosen_picture_is_sent_as_it_is_and_its_caption_shown(
+    served: Served, photo: dict[str, Any]
+) -> None:
+    assert not served.page.get_by_label("Text").is_visible()
+    assert "Give it a picture" in served.page.locator(".empty").inner_text()
+    served.page.get_by_label("Image").set_input_files(photo)
+    served.page.wait_for_selector(".told-word")
+    kind, body = served.asked[0]
+    assert kind.startswith("multipart/form-data")
+    assert photo["buffer"] in body
+    parts = {name: value for name, value in fields_of(body).items() if name != "image"}
+    assert parts == {"run": "teller", "beam": "5"}
+    assert "photo.png" in served.page.locator(".drop").inner_text()
+
+
+def fields_of(body: bytes) -> dict[str, str]:
+    found: dict[str, str] = {}
+    mark = body.split(b"\r\n", 1)[0]
+    for part in body.split(mark)[1:-1]:
+        head, _, value = part.strip(b"\r\n").partition(b"\r\n\r\n")
+        name = head.split(b'name="')[1].split(b'"')[0].decode()
+        found[name] = value.decode(errors="replace")
+    return found
+
+
+def test_a_dropped_picture_is_looked_at_beside_another_run(served: Served) -> None:
+    served.page.get_by_text("Options").click()
+    served.page.get_by_label("Compare with").select_option("other")
+    served.page.locator(".drop").evaluate(DROP)
+    served.page.wait_for_selector(".told-word")
+    sent = fields_of(served.asked[0][1])
+    assert (sent["image"], sent["compare"]) == ("dropped", "other")
+
+
+def test_a_picture_that_is_refused_may_be_followed_by_another(
+    served: Served, photo: dict[str, Any]
+) -> None:
+    message = "no image: it does not begin like any of JPEG, PNG; convert it"
+    served.failure = {"error": {"code": "invalid", "message": message, "field": "image"}}
+    served.page.get_by_label("Image").set_input_files(photo)
+    served.page.wait_for_selector(".error:not([hidden])")
+    assert message in served.page.locator(".error").inner_text()
+    served.page.get_by_text("Try again").click()
+    served.page.wait_for_selector(".told-word")
+    assert len(served.asked) == 2
+
+
+def test_a_text_run_takes_text_again(served: Served) -> None:
+    served.page.get_by_label("Run", exact=True).select_option("translator")
+    assert not served.page.locator(".drop").is_visible()
+    served.page.get_by_label("Text").fill("a dog")
+    served.page.get_by_role("button", name="Look").click()
+    served.page.wait_for_selector(".view.translation")
+    kind, body = served.asked[0]
+    assert kind == "application/json"
+    assert json.loads(body) == {"run": "translator", "text": "a dog", "beam": 5}
+
+
+def test_looking_without_a_picture_asks_for_one(served: Served) -> None:
+    served.page.get_by_role("button", name="Look").click()
+    assert served.asked == []
+    assert served.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Image"

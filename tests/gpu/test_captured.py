@@ -1,0 +1,77 @@
+"""What a GPU replays is what it would compute step by step: updates and decoding."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from saccade.app.api import load
+from saccade.train.recipes import RECIPES
+from saccade.train.run import train
+from tests.gpu.corpora import hurried
+from tests.gpu.test_recipes import losses
+
+pytestmark = pytest.mark.xdist_group("captured")  # they share trained runs
+UPDATES = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare")
+TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_captured_updates_are_the_plain_ones(name: str, tmp_path: Path) -> None:
+    recipe = hurried(name, tmp_path / "data", steps=12)
+    for capture in (True, False):
+        chosen = replace(recipe, train=replace(recipe.train, capture=capture))
+        train(chosen, tmp_path / str(capture), lambda event: None)
+    assert losses(tmp_path / "True") == losses(tmp_path / "False")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made: dict[str, Path] = {}
+    for name in ("transformer", "rnn-attention", "gpt"):
+        folder = tmp_path_factory.mktemp(name)
+        train(hurried(name, folder / "data", steps=60), folder / "run", lambda event: None)
+        made[name] = folder / "run"
+    return made
+
+
+@pytest.mark.parametrize("name", ["transformer", "rnn-attention"])
+@pytest.mark.parametrize(
+    "how", [{"beam": 1}, {"beam": 4, "n_best": 4}, {"sample": True, "beam": 1}]
+)
+def test_captured_translations_are_the_plain_ones(
+    name: str, how: dict[str, int], runs: dict[str, Path]
+) -> None:
+    model = load(runs[name])
+    plain, captured = (
+        model.predict(TEXTS, precision="float32", capture=capture, **how)
+        for capture in (False, True)
+    )
+    assert [one.text for one in plain] == [one.text for one in captured]
+    for one, other in zip(plain, captured):
+        assert [x.text for x in one.others] == [x.text for x in other.others]
+        assert one.score == pytest.approx(other.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("how", [{"sample": True, "seed": 3}, {"sample": False, "beam": 3}])
+def test_captured_writing_is_the_plain_one(how: dict[str, int], runs: dict[str, Path]) -> None:
+    model = load(runs["gpt"])
+    texts = [
+        [
+            one.text
+            for one in model.predict(
+                "I", count=8, most_tokens=20, precision="float32", capture=capture, **how
+            )
+        ]
+        for capture in (False, True)
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_every_recipe_that_can_be_captured_says_so() -> None:
+    from saccade.models.protocol import Capturable
+
+    said = {
+        name for name, recipe in RECIPES.items() if isinstance(recipe.model.build(), Capturable)
+    }
+    assert {"transformer", "gpt", "transformer-multi30k", "gpt-shakespeare"} <= said

@@ -1,0 +1,92 @@
+"""Every recipe on the GPU: it trains, validates, is killed and goes on to the same bits, and is
+used: eval, predict, look.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from saccade.app.cli import main
+from saccade.data.shapes import ShapesSettings, render, scene
+from saccade.train.checkpoint import read_tensors
+from saccade.train.fit import Update
+from saccade.train.recipe import Recipe
+from saccade.train.recipes import RECIPES
+from saccade.train.run import train
+from tests.gpu.corpora import hurried
+
+STEPS = 30
+KILLED_AT = 17  # between two checkpoints
+
+
+class KilledError(Exception):
+    """Nothing after this update happens any more."""
+
+
+def killed_at(step: int) -> Callable[[object], None]:
+    def watch(event: object) -> None:
+        if isinstance(event, Update) and event.step == step:
+            raise KilledError
+
+    return watch
+
+
+def losses(run: Path) -> list[float]:
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [row["loss"] for row in rows if "loss" in row]
+
+
+def trained(recipe: Recipe, run: Path) -> None:
+    train(recipe, run, lambda event: None)
+
+
+def command(*arguments: object) -> None:
+    sys.argv = ["saccade", *map(str, arguments)]
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code, arguments
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_trains_resumes_and_is_used(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    recipe = hurried(name, tmp_path / "data", steps=STEPS)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    trained(recipe, whole)
+    assert all(torch.tensor(losses(whole)).isfinite())
+    with pytest.raises(KilledError):
+        train(recipe, broken, killed_at(KILLED_AT))
+    trained(recipe, broken)
+    assert losses(broken) == losses(whole)
+    ours, theirs = (read_tensors(run / "model.safetensors") for run in (whole, broken))
+    assert all(torch.equal(ours[weight], theirs[weight]) for weight in ours)
+    use(whole, recipe, tmp_path)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def use(run: Path, recipe: Recipe, folder: Path) -> None:
+    split = "test" if recipe.task.data else "valid"
+    command("eval", run, "--split", split, "--json")
+    given: object = "The dog eats."
+    if recipe.task.example.endswith(".jpg"):
+        from PIL import Image
+
+        given = folder / "given.png"
+        Image.fromarray(render(scene("test", 3, ShapesSettings(size=64)), 64)).save(str(given))
+    command("predict", run, given, "--json")
+    if looks(run):
+        command("look", run, given, "-o", folder / "look.html")
+        assert (folder / "look.html").stat().st_size > 10_000
+
+
+def looks(run: Path) -> bool:
+    from saccade.app.api import load
+    from saccade.attention.look.watching import sites
+
+    return any(site.endswith(("cross", "self")) for site in sites(load(run).network))

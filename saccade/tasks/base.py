@@ -173,7 +173,7 @@ class TaskSettings(ABC):
         data: where the data are; without, the built-in ones.
     """
 
-    budget_unit: ClassVar[str] = "tokens"  # in which the budget of a batch is counted
+    budget_unit: ClassVar[str] = "tokens"  # in which batches and the rate of training are counted
     example: ClassVar[str] = '"…"'  # what `saccade predict RUN` may be given
     fitted: ClassVar[frozenset[str]] = frozenset()  # fields of a model that the data decide
 

@@ -16,8 +16,8 @@ LINE_EVERY = 10.0  # seconds between plain lines
 class TrainingProgress:
     """Shows events. As a context it owns the terminal's bar."""
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
+    def __init__(self, steps: int, unit: str = "tokens") -> None:
+        self._steps, self._unit = steps, unit
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         if self._console.is_terminal:
@@ -49,7 +49,7 @@ class TrainingProgress:
             case Note(text):
                 self._print(text)
             case DataProgress(done, total):
-                self._tell(f"pictures {done:,}/{total:,}")
+                self._tell(f"images {done:,}/{total:,}")
             case Update():
                 self._update(event)
             case Validated(step, figures, best):
@@ -63,7 +63,7 @@ class TrainingProgress:
         now = f"step {event.step:>6,}/{self._steps:,}  loss {event.loss:.3f}"
         if event.tokens_per_second:  # not known in the first two seconds
             left = duration(event.seconds_left)
-            now += f"  {event.tokens_per_second:,.0f} tokens/s  {left} left"
+            now += f"  {event.tokens_per_second:,.0f} {self._unit}/s  {left} left"
         self._tell(now, step=event.step)
 
     def _tell(self, now: str, *, step: int = 0) -> None:

@@ -7,33 +7,37 @@ from typing import Any
 
 from saccade.app.cli.inputs import say_written
 from saccade.app.cli.output import busy
+from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
+from saccade.app.look.settings import LookSettings
 from saccade.errors import ConfigError
 
 LONG = 60  # rows that are still printed
 
 
 def look_at_text(
-    look: Callable[[], MatrixLook],
-    document: Callable[[], Any],
+    models: list[Any],
+    text: str,
+    how: LookSettings,
     out: Path | None,
+    document: Callable[[list[Any], str, LookSettings], LookDocument],
     *,
-    compares: bool,
     writes: bool = False,
 ) -> None:
     """The look of one model is printed, a page may hold two. What it `writes` is printed too."""
+    compares = len(models) > 1
     page = out is not None and out.suffix == ".html"
     if compares and not page:
         raise ConfigError("--compare is shown on a page; name it with --out x.html")
     if not compares and (writes or not page):
         with busy("looking"):
-            found = look()
+            found: MatrixLook = models[0].look(text, how)
         if writes:
             print(found.caption)
         _print(found, out)
     if out is not None and page:
         with busy("looking"):
-            whole = document()
+            whole = document(models, text, how)
         say_written(save_document(whole, out))
 
 

@@ -97,7 +97,7 @@ def parse_options(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Reci
 
 def run_training(chosen: Recipe, out: Path) -> TrainingOutcome:
     """Train with progress shown, and say what to do next."""
-    with TrainingProgress(chosen.train.steps) as progress:
+    with TrainingProgress(chosen.train.steps, chosen.task.budget_unit) as progress:
         outcome = train(chosen, out, progress)
     if outcome.signal:
         say(f"stopped at step {outcome.step:,}; the same command goes on from there")

@@ -73,13 +73,11 @@ class Slot:
         return torch.ones(shape, dtype=getattr(torch, self.dtype))
 
 
-IMAGES = Slot("images", ("rows", 3, "image", "image"), dtype="uint8")
 # What a model's `start` may ask for, by the names of its parameters.
 INPUTS = {
     "source": Slot("source", ("rows", "source"), dtype="int64"),
     "lengths": Slot("lengths", ("rows",), dtype="int64"),
-    "images": IMAGES,
-    "pictures": IMAGES,
+    "images": Slot("images", ("rows", 3, "image", "image"), dtype="uint8"),
 }
 POSITION = Slot("position", ("rows",), dtype="int64")
 

@@ -38,17 +38,6 @@ class LoadedRun:
 
 
 @runtime_checkable
-class Tool(Protocol):
-    """What uses a network."""
-
-    @property
-    def model(self) -> nn.Module: ...
-
-    @property
-    def device(self) -> Any: ...
-
-
-@runtime_checkable
 class AnyModel(Protocol):
     """What `saccade.load` gives, of whatever kind."""
 
@@ -121,7 +110,12 @@ def make_decoding(fields: dict[str, Any]) -> Decoding:
     return Decoding(**fields)
 
 
-def same_kind(model: AnyModel, other: AnyModel) -> None:
-    """Refuse to compare what does different work."""
-    if type(model) is not type(other):
-        raise ConfigError(f"{model.name} and {other.name} do different work; compare two of a kind")
+def load_alike(run: str, compare: str | None, device: str) -> list[Any]:
+    """A run, and one to compare it with, which must do the same work."""
+    from saccade.app.api import load
+
+    models: list[AnyModel] = [load(one, device=device) for one in (run, compare) if one is not None]
+    if len({type(model) for model in models}) > 1:
+        names = " and ".join(model.name for model in models)
+        raise ConfigError(f"{names} do different work; compare two of a kind")
+    return models

@@ -20,8 +20,8 @@ from saccade.app.kinds.base import (
     Kind,
     LoadedRun,
     Serving,
+    load_alike,
     make_decoding,
-    same_kind,
 )
 from saccade.app.kinds.image_files import predict_images
 from saccade.app.look.captioning.document import caption_document, caption_look
@@ -274,15 +274,13 @@ def look_command(
         cells: in a .png or .svg, leave the cells of the maps square.
         device: cpu, cuda …; auto takes the fastest there is.
     """
-    model = load(run, device=device)
-    other = None if compare is None else load(compare, device=device)
-    if other is not None:
-        same_kind(model, other)
+    models = load_alike(run, compare, device)
+    model: CaptioningModel = models[0]
     shown = _images_to_look_at(model, images, split, rows)
     if out is not None and out.suffix == ".html":
-        _write_page([model] if other is None else [model, other], shown, settings, out)
+        _write_page(models, shown, settings, out)
         return
-    if other is not None:
+    if len(models) > 1:
         raise ConfigError("--compare is shown on a page; name it with --out x.html")
     if out is not None and len(shown) > 1:
         raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")

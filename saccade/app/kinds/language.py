@@ -15,7 +15,7 @@ from saccade.app.cli.output import busy, print_json, print_scores
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
-from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, make_decoding, same_kind
+from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document
 from saccade.app.look.settings import LookSettings
@@ -224,16 +224,9 @@ def look_command(
         zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
         device: cpu, cuda …; auto takes the fastest there is.
     """
-    model, given, how = load(run, device=device), one_text(text), with_zoom(settings, zoom)
-    other = None if compare is None else load(compare, device=device)
-    if other is not None:
-        same_kind(model, other)
-    look_at_text(
-        lambda: model.look(given, how),
-        lambda: language_document([model] if other is None else [model, other], given, how),
-        out,
-        compares=other is not None,
-    )
+    models = load_alike(run, compare, device)
+    how = with_zoom(settings, zoom)
+    look_at_text(models, one_text(text), how, out, language_document)
 
 
 class _LanguageServing(Serving):

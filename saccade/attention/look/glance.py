@@ -119,17 +119,6 @@ class Glance:
         weights = None if self.weights is None else self.weights[:, :, :, :keys]
         return replace(self, received=received, weights=weights, keys=keys)
 
-    def newest(self) -> "Glance":
-        """The last query alone; what is summed or drawn over queries is its own."""
-        alone = {name: getattr(self, name)[:, :, -1:] for name in PER_QUERY if self._has(name)}
-        one = replace(self, **alone, mean_map=None, max_map=None, zoom=None)
-        if one.lse.shape[2] == self.lse.shape[2] or self.received is None:
-            return one
-        return replace(one, received=None if one.weights is None else one.weights.sum(dim=2))
-
-    def _has(self, name: str) -> bool:
-        return getattr(self, name) is not None
-
 
 Holder = TypeVar("Holder", Glance, View)
 

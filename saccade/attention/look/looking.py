@@ -34,11 +34,6 @@ class Trace:
     def record(self, name: str, seen: View | Float[Tensor, "B N T S"]) -> None:
         self._seen.setdefault(name, []).append(observe(seen, self.keep))
 
-    def take(self) -> dict[str, list[Glance]]:
-        """Hand over what was seen and start afresh: decoding takes once per step."""
-        seen, self._seen = self._seen, {}
-        return seen
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._seen)
 

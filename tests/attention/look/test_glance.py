@@ -94,26 +94,6 @@ def test_what_only_some_looks_kept_is_gone_when_they_join() -> None:
     assert together.entropy.shape == (2, 2, 6)
 
 
-@pytest.mark.parametrize("received", [False, True])
-def test_the_newest_query_is_the_look_of_it_alone(received: bool) -> None:
-    view, keep = reading(6), Keep(top=3, received=received, zoom=True)
-    newest, alone = observe(view, keep).newest(), observe(step(view, 5, 6), keep)
-    same(newest, alone, PER_QUERY)
-    if received:
-        same(newest, alone, ("received",))
-    else:
-        assert newest.received is None
-    assert newest.mean_map is newest.max_map is newest.zoom is None
-    assert newest.keys == 6
-
-
-def test_the_newest_of_many_queries_does_not_claim_what_all_received() -> None:
-    keep = Keep(dense=0)
-    assert observe(reading(6), keep).newest().received is None
-    lone = observe(step(reading(6), 5, 6), keep)
-    same(lone.newest(), lone, (*PER_QUERY[:-1], "received"))
-
-
 def test_narrowing_leaves_the_first_keys() -> None:
     glance = observe(reading(6), Keep())
     narrow = glance.narrowed(4)

@@ -103,16 +103,6 @@ def test_only_the_sites_asked_for_are_watched() -> None:
     assert list(trace.weights()) == ["decoder.0.cross", "decoder.1.cross"]
 
 
-def test_taking_hands_over_every_call_and_starts_afresh() -> None:
-    model = transformer()
-    with looking(model, only="0.cross") as trace:
-        model(SOURCE, LENGTHS, TARGET)
-        model(SOURCE, LENGTHS, TARGET[:, :2])
-        seen = trace.take()["decoder.0.cross"]
-        assert [glance.entropy.shape[2] for glance in seen] == [4, 2]
-        assert trace.take() == {}
-
-
 @pytest.mark.parametrize("context", ["readout", "layer", "input"])
 def test_a_model_that_reads_step_by_step_shows_all_of_its_steps(context: str) -> None:
     model = RnnAttentionConfig(vocabulary=10, width=8, context=context).build()  # type: ignore[arg-type]
@@ -318,7 +308,6 @@ def test_an_exception_inside_a_look_leaves_the_outer_one_watching() -> None:
     with looking(model) as outer:
         with pytest.raises(IndexError), looking(model):
             model(SOURCE + 10, LENGTHS, TARGET)
-        outer.take()
         model(SOURCE, LENGTHS, TARGET)
         assert len(outer) == 6
     assert all(site.watcher is None for site in sites(model).values())

@@ -1,5 +1,7 @@
 """A translator says the same however it is asked: looked at or not, alone or in a batch."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -109,3 +111,17 @@ def test_what_is_seen_of_a_translation_is_what_the_model_does_when_made_to_say_i
                     glance.weights, one.attention[site].weights, rtol=1e-4, atol=1e-5
                 )
             assert tool.watched(one) is one
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_finished_translation_is_also_watched_at_its_end(finished: bool) -> None:
+    tool = translator(None)
+    ((_, found),) = tool.translate(TEXTS[:1], Decoding(beam=1))
+    one = replace(found, finished=finished)
+    said = [*one.tokens, tool.vocabulary.end] if finished else one.tokens
+    source, target = tool.encode(one.source), torch.tensor([[tool.vocabulary.start, *said[:-1]]])
+    with torch.no_grad(), looking(tool.model, only="cross") as trace:
+        tool.model(source[None], torch.tensor([len(source)]), target)
+    seen = tool.watched(one).attention
+    for site, weights in trace.weights().items():
+        torch.testing.assert_close(seen[site].weights, weights, rtol=1e-4, atol=1e-5)

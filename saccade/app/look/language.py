@@ -1,6 +1,7 @@
 """The look document of a language model: where each word of a text looked among those before."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import text_axis
@@ -35,8 +36,9 @@ def _look(
         tokens, score, finished = written.tokens, written.score, written.finished
     budget = SiteBudget.of(writer.model, len(tokens), size)
     seen = teacher_forced_text(writer, tokens, keep=budget.keep)
-    log_p, choices = chosen_words(vocabulary, seen)
-    axis = text_axis(vocabulary, tokens, prompt=given, log_p=[None, *log_p], choices=[[], *choices])
+    axis = text_axis(vocabulary, tokens, prompt=given)
+    log_p, choices = chosen_words(vocabulary, seen, tokens[1:], axis.tokens[1:])
+    axis = replace(axis, log_p=[None, *log_p], choices=[[], *choices])
     return LookEntry(
         run=model.name,
         label="best",

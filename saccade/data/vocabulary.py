@@ -136,7 +136,7 @@ class Vocabulary:
     def piece(self, token: int, *, after: list[int]) -> str:
         """What one token would add to some others."""
         entry = self._tokenizer.id_to_token(token)
-        return self.name(token) or token_after(self._read, after, token, entry)
+        return self.name(token) or token_after(self._read, after, token, entry or "")
 
     def name(self, token: int) -> str | None:
         """That of a special token."""

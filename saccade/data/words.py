@@ -29,7 +29,7 @@ _BOUNDARY = regex.compile(r"\b", regex.V1 | regex.WORD)
 
 
 def word_spans(text: str, pieces: Iterable[Span] = ()) -> list[Span]:
-    """Where each word begins and ends, in characters; `pieces` are a tokenizer's, if it is known."""
+    """Where each word begins and ends, in characters; `pieces` are a tokenizer's, if known."""
     ends = {end for _, end in pieces}
     cuts = {0, len(text)}
     for match in _WORD.finditer(text):
@@ -46,6 +46,11 @@ def word_spans(text: str, pieces: Iterable[Span] = ()) -> list[Span]:
 def words(text: str, pieces: Iterable[Span] = ()) -> list[str]:
     """The words of a text, punctuation included."""
     return [text[start:end] for start, end in word_spans(text, pieces)]
+
+
+def length_in_words(text: str) -> int:
+    """How many words, without marks; a text of marks or emoji alone has one."""
+    return max(1, sum(any(map(str.isalnum, word)) for word in words(text)))
 
 
 def grapheme_boundaries(text: str) -> set[int]:

@@ -13,7 +13,13 @@ from saccade.app.look.pieces import readable
 from saccade.data.pieces import token_labels, token_spans
 from saccade.data.vocabulary import Vocabulary
 
-TEXTS = ["我喜欢学习中国话", "猫が魚を食べる", "أحب القراءة", "👨\u200d👩\u200d👧 🇫🇷 hello", "ภาษาไทย"]
+TEXTS = [
+    "我喜欢学习中国话",
+    "猫が魚を食べる",
+    "أحب القراءة",
+    "👨\u200d👩\u200d👧 🇫🇷 hello",
+    "ภาษาไทย",
+]
 BYTES = Vocabulary.train(TEXTS, size=300)  # most characters are cut
 MERGED = Vocabulary.train(TEXTS * 3, size=600)  # and words of several
 text_of_any_script = st.text() | st.lists(

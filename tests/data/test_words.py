@@ -52,7 +52,23 @@ def test_where_there_are_no_blanks_a_piece_is_a_word(
     assert words(text, list(pairwise([0, *ends]))) == expected
 
 
-PARTS = ["a", "e\u0301", " ", "l'", "-", "我", "の", "カ", "ก็", "ល្", "👨\u200d👩\u200d👧", "🇫🇷", "ّ", "\n", "."]
+PARTS = [
+    "a",
+    "e\u0301",
+    " ",
+    "l'",
+    "-",
+    "我",
+    "の",
+    "カ",
+    "ก็",
+    "ល្",
+    "👨\u200d👩\u200d👧",
+    "🇫🇷",
+    "ّ",
+    "\n",
+    ".",
+]
 
 
 @given(st.text() | st.lists(st.sampled_from(PARTS)).map("".join), st.sets(st.integers(1, 30)))

@@ -1,6 +1,5 @@
 """Captioning: images in, captions out, and where on the image each word looked."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
 from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy, counting, print_json
+from saccade.app.cli.output import busy, counting, print_json, warnings_said
 from saccade.app.kinds.base import (
     DecodeImage,
     Kind,
@@ -28,6 +27,7 @@ from saccade.app.look.captioning.document import caption_document, caption_look
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.captioning.images import SIDE, ShownImage, split_images
 from saccade.app.look.draw.figure import save_document
+from saccade.app.look.draw.terminal import terminal
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.steps import (
     PredictFields,
@@ -328,9 +328,11 @@ def _print(
             f"{model.name} saw the image once, as a whole: it has no attention to look at"
         )
     look = caption_look(model, prediction.written, shown, how)
-    print(look.text(colour=sys.stdout.isatty()))
+    print(look.text(colour=terminal()["colour"]))
     if out is not None:
-        say_written(look.save(out, cells=cells))
+        with warnings_said():
+            written = look.save(out, cells=cells)
+        say_written(written)
 
 
 class _CaptioningServing(Serving):

@@ -102,10 +102,15 @@ def written_axes(
 ) -> dict[str, AxisEntry]:
     """What was written, and the same one place later, which is what the model read meanwhile."""
     target = [*one.tokens, *([vocabulary.end] if one.finished else [])]
-    axis = text_axis(vocabulary, target)
-    log_p, choices = chosen_words(vocabulary, seen, target, axis.tokens)
+    axes = target_axes(vocabulary, target)
+    log_p, choices = chosen_words(vocabulary, seen, target, axes["target"].tokens)
+    return axes | {"target": replace(axes["target"], log_p=log_p, choices=choices)}
+
+
+def target_axes(vocabulary: Vocabulary, target: list[int]) -> dict[str, AxisEntry]:
+    """Tokens that were written, and the same one place later."""
     return {
-        "target": replace(axis, log_p=log_p, choices=choices),
+        "target": text_axis(vocabulary, target),
         "past": text_axis(vocabulary, [vocabulary.start, *target[:-1]]),
     }
 

@@ -34,7 +34,7 @@ def caption_look(
     maps = model.tool.words_looked_at(one)
     assert one.cells is not None  # else nobody watched, and that was said
     return ImageLook(
-        rows=words(one.text),
+        rows=words(one.text, model.tool.vocabulary.spans_of(one.tokens)),
         maps=maps,
         lattice=one.cells.lattice,
         image=image.pixels,

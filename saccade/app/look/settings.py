@@ -63,19 +63,19 @@ class Selection:
     layer: str | None = None
     head: int | None = None
 
-    def __post_init__(self) -> None:
-        if self.units not in get_args(Units):
-            raise ConfigError(f"units={self.units!r} must be words or pieces")
-
 
 def make_selection(fields: dict[str, Any]) -> Selection:
-    """Of keywords; a layer may be a number."""
+    """Of keywords, checked; a layer may be a number."""
     known = Selection.__dataclass_fields__
     for name in fields:
         if name not in known:
             raise ConfigError(f"{name} selects nothing of a look; there are: {', '.join(known)}")
-    made = Selection(**fields)
-    return replace(made, layer=None if made.layer is None else str(made.layer))
+    if (units := fields.get("units", "auto")) not in get_args(Units):
+        raise ConfigError(f"units={units!r} must be words or pieces")
+    layer, head = fields.get("layer"), fields.get("head")
+    if head is not None and not isinstance(head, int):
+        raise ConfigError(f"head={head!r} must be a number")
+    return Selection(units=units, layer=None if layer is None else str(layer), head=head)
 
 
 Tool_co = TypeVar("Tool_co", covariant=True)

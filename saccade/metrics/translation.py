@@ -45,12 +45,12 @@ class TranslationScores:
     bleu: float
     chrf: float
     ter: float | None
-    bleu_by_length: dict[str, float]
-    count_by_length: dict[str, int]
+    tokenizer: str  # and why it was taken
     signature: str
     chrf_signature: str
     ter_signature: str
-    tokenizer: str  # and why it was taken
+    bleu_by_length: dict[str, float]
+    sentences_by_length: dict[str, int]
 
 
 def score_translations(
@@ -85,7 +85,7 @@ def score_translations(
         chrf=chrf.corpus_score(hypotheses, [references]).score,
         ter=ter,
         bleu_by_length=by_length,
-        count_by_length=counts,
+        sentences_by_length=counts,
         signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
         ter_signature=ter_signature,

@@ -48,7 +48,7 @@ def test_the_reference_itself_scores_a_hundred() -> None:
 
 def test_each_band_of_length_is_scored_as_its_own_corpus() -> None:
     scores = score_translations(HYPOTHESES, REFERENCES, [5, 25, 1])
-    assert scores.count_by_length == {"1-5": 2, "21-30": 1}
+    assert scores.sentences_by_length == {"1-5": 2, "21-30": 1}
     short = sacrebleu.corpus_bleu(HYPOTHESES[::2], [REFERENCES[::2]]).score
     long = sacrebleu.corpus_bleu(HYPOTHESES[1:2], [REFERENCES[1:2]]).score
     assert scores.bleu_by_length == {"1-5": short, "21-30": long}
@@ -58,10 +58,10 @@ def test_each_band_of_length_is_scored_as_its_own_corpus() -> None:
 def test_bands_of_length_share_the_corpus_out(lengths: list[int]) -> None:
     texts = ["a b c d"] * len(lengths)
     scores = score_translations(texts, texts, lengths)
-    assert sum(scores.count_by_length.values()) == len(lengths)
-    assert set(scores.bleu_by_length) == set(scores.count_by_length)
+    assert sum(scores.sentences_by_length.values()) == len(lengths)
+    assert set(scores.bleu_by_length) == set(scores.sentences_by_length)
     over = sum(words > 50 for words in lengths)
-    assert scores.count_by_length.get("over 50", 0) == over
+    assert scores.sentences_by_length.get("over 50", 0) == over
 
 
 PERFECT = {

@@ -60,25 +60,29 @@ ROBOTO = Face(font_files["Roboto"])
 
 
 def runs(text: str) -> list[tuple[str, Face]]:
-    """A text in parts of one font each; what no font has is drawn by Roboto, as missing."""
+    """A text in parts of one font each; what no font has is drawn by Roboto, as missing.
+
+    Blanks, numbers and marks stay in the font of what is before them, so that they stay in its
+    order too; emoji are always apart.
+    """
     parts: list[tuple[str, Face]] = []
     for cluster in _CLUSTER.findall(text):
-        letters = _visible(cluster)
-        last = parts[-1][1] if parts else None
-        if last is not None and (not letters or (last != ROBOTO and last.has(letters))):
+        before, last = parts[-1] if parts else ("", None)
+        apart = _EMOJI.search(cluster) or _EMOJI.search(before)
+        if last and last != ROBOTO and not apart and last.has(_visible(cluster)):
             face = last
         else:
-            face = face_for(letters) or ROBOTO
+            face = face_for(cluster) or ROBOTO
         if face == last:
-            parts[-1] = (parts[-1][0] + cluster, face)
+            parts[-1] = (before + cluster, face)
         else:
             parts.append((cluster, face))
     return parts
 
 
-def face_for(letters: str) -> Face | None:
-    """The first font that has all of some letters."""
-    return _found(letters, os.environ.get(VARIABLE, ""))
+def face_for(cluster: str) -> Face | None:
+    """The first font that has all letters of what readers take for one."""
+    return _found(cluster, os.environ.get(VARIABLE, ""))
 
 
 def right_to_left(text: str) -> bool:
@@ -93,7 +97,8 @@ def right_to_left(text: str) -> bool:
 def warn_of_fonts(texts: Iterable[str]) -> None:
     """Say once what of some texts cannot be drawn, and what to do."""
     every = "".join(texts)
-    missing = [one for one in dict.fromkeys(_visible(every)) if face_for(one) is None]
+    clusters = dict.fromkeys(_CLUSTER.findall(every))
+    missing = [one for one in clusters if face_for(one) is None]
     if missing:
         scripts = ", ".join(dict.fromkeys(map(_script, missing)))
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
@@ -118,9 +123,9 @@ def _joined(one: str) -> bool:
 
 
 def _script(one: str) -> str:
-    if _EMOJI.match(one):
+    if _EMOJI.search(one):
         return "emoji"
-    first = unicodedata.name(one, "unassigned").split()[0].split("-")[0]
+    first = unicodedata.name(_visible(one)[:1] or " ", "unassigned").split()[0].split("-")[0]
     return first if first == "CJK" else first.capitalize()
 
 
@@ -134,12 +139,14 @@ def _visible(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _found(letters: str, named: str) -> Face | None:
+def _found(cluster: str, named: str) -> Face | None:
+    letters, emoji = _visible(cluster), bool(_EMOJI.search(cluster))
     own = [_named(path) for path in named.split(os.pathsep) if path]
-    first: list[Face] = [] if _EMOJI.search(letters) else [ROBOTO]
-    for face in (*own, *first, *dict.fromkeys(_served), *_system(letters)):
+    known = [] if emoji else [ROBOTO, *_served]
+    for face in (*own, *known, *_system(letters, emoji=emoji)):
         if face.has(letters):
-            _served[face] = None
+            if not emoji:
+                _served[face] = None
             return face
     return None
 
@@ -156,8 +163,8 @@ def _named(path: str) -> Face:
     return face
 
 
-def _system(letters: str) -> Iterator[Face]:
-    family = "emoji" if _EMOJI.search(letters) else "sans-serif"
+def _system(letters: str, *, emoji: bool) -> Iterator[Face]:
+    family = "emoji" if emoji else "sans-serif"
     charset = " ".join(f"{ord(one):x}" for one in letters)
     asked = ["fc-match", "-f", "%{file}\n%{index}\n", f"{family}:charset={charset}"]
     try:

@@ -47,6 +47,16 @@ def test_letters_that_the_first_font_lacks_come_from_one_that_has_them(bare: Pat
     warn_of_fonts(["a Жук"])  # warnings are errors here
 
 
+def test_emoji_do_not_lend_their_font_to_what_follows(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roboto = Face(font_files["Roboto"])
+    monkeypatch.setattr(Face, "has", lambda face, letters: face == roboto or letters.isascii())
+    monkeypatch.setattr(fonts, "_system", lambda letters, *, emoji: iter([roboto]))
+    assert runs("❤\ufe0f1") == [("❤\ufe0f", roboto), ("1", fonts.ROBOTO)]
+    assert runs("Ж1") == [("Ж1", roboto)]
+
+
 def test_a_font_can_be_named(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = shutil.copy(font_files["Roboto"], tmp_path / "named.ttf")
     monkeypatch.setenv("SACCADE_FONT", str(named))

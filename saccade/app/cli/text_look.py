@@ -9,7 +9,7 @@ from saccade.app.cli.output import busy, warnings_said
 from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
 from saccade.app.look.draw.terminal import terminal
-from saccade.app.look.settings import LookSettings, Selection
+from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.errors import ConfigError
 from saccade.printable import printable
 
@@ -32,11 +32,8 @@ def look_at_text(
     if compares and not page:
         raise ConfigError("--compare is shown on a page; name it with --out x.html")
     prints = not compares and (writes or not page)
-    if not prints and select != Selection():
-        raise ConfigError(
-            "--units, --layer and --head choose what is printed or drawn; a page has every layer "
-            "and head: leave them away"
-        )
+    if not prints:
+        refuse_selection(select)
     if prints:
         with busy("looking"):
             found: MatrixLook = models[0].look(text, how, **vars(select))

@@ -78,6 +78,15 @@ def make_selection(fields: dict[str, Any]) -> Selection:
     return Selection(units=units, layer=None if layer is None else str(layer), head=head)
 
 
+def refuse_selection(select: Selection) -> None:
+    """For a page alone, which has everything."""
+    if select != Selection():
+        raise ConfigError(
+            "--units, --layer and --head choose what is printed or drawn; a page has every layer "
+            "and head: leave them away"
+        )
+
+
 Tool_co = TypeVar("Tool_co", covariant=True)
 
 

@@ -20,7 +20,7 @@ from saccade.app.look.captioning.text import draw_words
 from saccade.app.look.document import LookDocument, MarkedBox
 from saccade.app.look.draw.figure import save_by_ending
 from saccade.app.look.draw.fonts import warn_of_fonts
-from saccade.app.look.draw.layout import label
+from saccade.app.look.draw.layout import label, labels
 from saccade.app.look.draw.png import SCALE, png_bytes
 from saccade.app.look.draw.svg import FAMILIES, directed, svg_text
 from saccade.app.look.draw.text import paste_text, text_width
@@ -66,7 +66,7 @@ class ImageLook:
 
     def text(self, *, colour: bool) -> str:
         """For a terminal: each word and where on the image it looked."""
-        return draw_words(self.rows, self.maps, self.lattice, colour=colour)
+        return draw_words(labels(self.rows), self.maps, self.lattice, colour=colour)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows where it shows no pages."""
@@ -129,7 +129,7 @@ def draw_film(film: ImageLook, *, cells: bool = False) -> bytes:
             cover = Image.fromarray(veil(weights, side, film.lattice, cells=cells))
             sheet.paste(cover, (x, y), cover)
         _frame(draw, film, number, (x, y), weights)
-        word = label([FIRST, *film.rows][number])
+        word = labels([FIRST, *film.rows])[number]
         below = (x + side / 2, y + side + 13 * SCALE)
         paste_text(sheet, below, word, _fitting(word), INK if number else SOFT, across=0.5)
     warn_of_fonts([film.title, film.caption])
@@ -177,7 +177,7 @@ def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
         f'<text x="{MARGIN}" y="22" font-size="12" fill="{SOFT}">{svg_text(film.title)}</text>',
         f'<text x="{MARGIN}" y="46" font-size="17" fill="{INK}">{svg_text(film.caption)}</text>',
     ]
-    for number, word in enumerate([FIRST, *film.rows]):
+    for number, word in enumerate(labels([FIRST, *film.rows])):
         x, y = film.corner(number)
         inside = _svg_boxes(film) if number == 0 else _svg_map(film, film.maps[number - 1], cells)
         colour = SOFT if number == 0 else INK

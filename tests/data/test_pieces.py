@@ -12,6 +12,7 @@ from saccade.app.look.axis import text_axis
 from saccade.app.look.pieces import readable
 from saccade.data.pieces import token_labels, token_spans
 from saccade.data.vocabulary import Vocabulary
+from saccade.data.words import words
 
 TEXTS = [
     "我喜欢学习中国话",
@@ -103,3 +104,14 @@ def test_a_token_is_named_by_its_bytes_until_a_character_is_complete() -> None:
     assert vocabulary.piece(third, after=[first, second]) == "我"
     assert vocabulary.piece(third, after=[]) == "<0x91>"
     assert vocabulary.piece(vocabulary.end, after=tokens) == "<end of text>"
+
+
+@pytest.mark.parametrize(
+    "text", ["我喜欢小猫。", "ก็ดี", "猫👨\u200d👩\u200d👧が", "the cafe\u0301, 我"]
+)
+def test_the_bytes_of_a_character_belong_to_one_word_of_the_page(text: str) -> None:
+    vocabulary = Vocabulary.train(["x"], size=260)  # of single bytes
+    axis = text_axis(vocabulary, vocabulary.encode(text))
+    shown = ["".join(axis.tokens[start:end]).strip() for start, end in axis.words]
+    assert shown == words(text, vocabulary.spans(text))
+    assert axis.words[-1][1] == len(axis.tokens)

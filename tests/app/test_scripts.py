@@ -1,6 +1,7 @@
 """Runs in scripts without blanks, from right to left and of emoji, in every output."""
 
 import json
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from PIL import Image
 
 from saccade.app.cli import main
-from saccade.app.cli.output import print_scores
+from saccade.app.cli.output import print_scores, warnings_said
+from saccade.app.look.draw.fonts import FontWarning
 from tests.scripts import WORLDS, pairs, train_on
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -89,3 +91,10 @@ def test_scores_are_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1].endswith(long)
     assert lines[2].split() == ["ter", "–"]
     assert [line.split()[-1] for line in lines] == ["12.35", long, "–", "1"]
+
+
+def test_what_a_picture_warns_of_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings_said():
+        for _ in range(2):
+            warnings.warn("no font here has 猫", FontWarning, stacklevel=1)
+    assert capsys.readouterr().err == "saccade: no font here has 猫\n"

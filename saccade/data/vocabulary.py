@@ -6,7 +6,6 @@ a user who types "</s>" gets the characters, not the end of the sentence.
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +19,7 @@ from tokenizers import (
     trainers,
 )
 
+from saccade.data.pieces import token_after, token_labels, token_spans
 from saccade.errors import ConfigError, RunError
 
 
@@ -119,22 +119,31 @@ class Vocabulary:
     def decode(self, tokens: list[int]) -> str:
         """The text of some tokens; control tokens have none."""
         kept = [token for token in tokens if token not in self._silent]
-        return self._tokenizer.decode(kept, skip_special_tokens=False).removeprefix(" ")
+        return self._read(kept).removeprefix(" ")
 
     def spans_of(self, tokens: list[int]) -> list[tuple[int, int]]:
         """Which characters of `decode(tokens)` each token stands for.
 
         Not the spans of the decoded text: a model may spell a word in other pieces than encoding.
         """
-        ends = [len(self.decode(tokens[:count])) for count in range(len(tokens) + 1)]
-        return list(pairwise(ends))
+        return token_spans(self.decode, tokens)
 
     def pieces(self, tokens: list[int]) -> list[str]:
-        """Each token as it reads by itself, for showing."""
-        return [
-            self._names.get(token) or self._tokenizer.decode([token], skip_special_tokens=False)
-            for token in tokens
-        ]
+        """Each token as it reads in its place, for showing; together they are the text."""
+        read = token_labels(self._read(tokens), token_spans(self._read, tokens))
+        return [self.name(token) or piece for token, piece in zip(tokens, read)]
+
+    def piece(self, token: int, *, after: list[int]) -> str:
+        """What one token would add to some others."""
+        entry = self._tokenizer.id_to_token(token)
+        return self.name(token) or token_after(self._read, after, token, entry or "")
+
+    def name(self, token: int) -> str | None:
+        """That of a special token."""
+        return self._names.get(token)
+
+    def _read(self, tokens: list[int]) -> str:
+        return self._tokenizer.decode(tokens, skip_special_tokens=False)
 
 
 def _special(tokenizer: Tokenizer) -> SpecialTokens:

@@ -89,7 +89,7 @@ def test_a_language_model_writes_the_same_for_the_same_seed(writer: Path) -> Non
 def test_a_model_without_attention_says_so(writer: Path) -> None:
     model = saccade.load(writer, device="cpu")
     assert isinstance(model, LanguageModel)
-    with pytest.raises(ConfigError, match="RnnLanguageModel has no attention to look at"):
+    with pytest.raises(ConfigError, match="writer has no attention to look at"):
         model.look("I am")
 
 

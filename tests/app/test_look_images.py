@@ -10,7 +10,7 @@ from PIL import Image
 from saccade.app.api import load
 from saccade.app.kinds import translation
 from saccade.app.kinds.captioning import CaptioningModel, look_command
-from saccade.app.look.settings import LookSettings
+from saccade.app.look.settings import LookSettings, Selection
 from saccade.data import shapes
 from saccade.data.words import words
 from saccade.errors import ConfigError
@@ -130,3 +130,28 @@ def test_a_prediction_shows_where_it_looked(captioner: Path, photo: Path, tmp_pa
     assert look.lattice.first < 0.1, "a CNN's cells lie around their first pixels"
     assert look.document().looks[0].text == prediction.text
     assert look.save(tmp_path / "x.png").exists()
+
+
+@pytest.mark.slow
+def test_a_caption_is_shown_for_a_layer_and_head_in_pieces(captioner: Path, photo: Path) -> None:
+    model = captioning(captioner)
+    prediction = model.predict(photo, beam=1)
+    (glance,) = prediction.written.attention.values()
+    assert glance.weights is not None
+    one = prediction.look(units="pieces", layer=0, head=0)
+    seen = glance.weights[0, 0, : len(one.rows), prediction.written.cells.special :]  # type: ignore[union-attr]
+    assert torch.equal(one.maps.flatten(1), seen)
+    assert "".join(one.rows).strip() == prediction.text
+    assert one.title.endswith("cross, head 0")
+    with pytest.raises(ConfigError, match=r"--layer 1 is not there; there are 0 \(.*cross\)"):
+        prediction.look(layer=1)
+    with pytest.raises(ConfigError, match=r"--head 1 is not there; .*cross has one head, 0"):
+        prediction.look(head=1)
+    with pytest.raises(ConfigError, match="a page has every layer and head: leave them away"):
+        look_command(
+            str(captioner),
+            (str(photo),),
+            out=Path("x.html"),
+            select=Selection(head=0),
+            device="cpu",
+        )

@@ -10,6 +10,7 @@ from saccade.app.cli.output import counting, duration, say
 from saccade.app.cli.serve import serve_command
 from saccade.app.cli.train import run_training
 from saccade.app.kinds.translation import TranslationModel, evaluate
+from saccade.app.look.draw.terminal import terminal
 from saccade.data.lingua import LinguaSettings
 from saccade.errors import RunError
 from saccade.models.text.rnn_attention import RnnAttentionConfig
@@ -76,4 +77,4 @@ def _score(model: TranslationModel) -> None:
 def _show(model: TranslationModel, sentence: str) -> None:
     prediction = model.predict(sentence, look=True)
     print(f"\n{sentence}\n→ {prediction.text}\n")
-    print(prediction.look().text(colour=sys.stdout.isatty()))
+    print(prediction.look().text(**terminal()))

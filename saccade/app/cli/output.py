@@ -4,10 +4,12 @@ import json
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -17,7 +19,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+
+from saccade.printable import printable
 
 
 def say(text: str) -> None:
@@ -68,23 +71,35 @@ def busy(what: str) -> Generator[None, None, None]:
         patience.cancel()
 
 
+@contextmanager
+def warnings_said() -> Generator[None, None, None]:
+    """What the block warns of, in a line each, without the place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for one in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"saccade: {one}")
+
+
 def print_scores(found: dict[str, Any]) -> None:
-    """Scores as a table; scores by band or site indented under their name."""
-    table = Table(show_header=False, box=None, pad_edge=False)
+    """Scores in two columns, each in one line; scores by band or site follow their name."""
+    lines: list[tuple[str, str]] = []
     for name, value in found.items():
         label = name.replace("_", " ")
         if isinstance(value, dict):
-            for key, part in value.items():
-                table.add_row(f"{label}: {key}", _shown(part))
+            lines += [(f"{label}: {key}", _shown(part)) for key, part in value.items()]
         elif isinstance(value, list):
-            for part in value:
-                table.add_row(label, str(part))
+            lines += [(label, str(part)) for part in value]
         else:
-            table.add_row(label, _shown(value))
-    Console(highlight=False).print(table)
+            lines.append((label, _shown(value)))
+    width = max((cell_len(label) for label, _ in lines), default=0)
+    for label, text in lines:
+        print(f"{label}{' ' * (width - cell_len(label))}  {printable(text)}")
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -1,16 +1,17 @@
 """`saccade look` at a text: on the terminal, in a picture file, or on a page."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy
+from saccade.app.cli.output import busy, warnings_said
 from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
-from saccade.app.look.settings import LookSettings
+from saccade.app.look.draw.terminal import terminal
+from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.errors import ConfigError
+from saccade.printable import printable
 
 LONG = 60  # rows that are still printed
 
@@ -21,6 +22,7 @@ def look_at_text(
     how: LookSettings,
     out: Path | None,
     document: Callable[[list[Any], str, LookSettings], LookDocument],
+    select: Selection,
     *,
     writes: bool = False,
 ) -> None:
@@ -29,11 +31,14 @@ def look_at_text(
     page = out is not None and out.suffix == ".html"
     if compares and not page:
         raise ConfigError("--compare is shown on a page; name it with --out x.html")
-    if not compares and (writes or not page):
+    prints = not compares and (writes or not page)
+    if not prints:
+        refuse_selection(select)
+    if prints:
         with busy("looking"):
-            found: MatrixLook = models[0].look(text, how)
+            found: MatrixLook = models[0].look(text, how, **vars(select))
         if writes:
-            print(found.caption)
+            print(printable(found.caption, lines=True))
         _print(found, out)
     if out is not None and page:
         with busy("looking"):
@@ -43,8 +48,10 @@ def look_at_text(
 
 def _print(look: MatrixLook, out: Path | None) -> None:
     if len(look.rows) <= LONG:
-        print(look.text(colour=sys.stdout.isatty()))
+        print(look.text(**terminal()))
     elif out is None:
         raise ConfigError(f"{len(look.rows)} rows are too many to print; name a file with --out")
     if out is not None and out.suffix != ".html":
-        say_written(look.save(out))
+        with warnings_said():
+            written = look.save(out)
+        say_written(written)

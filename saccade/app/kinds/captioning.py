@@ -1,6 +1,5 @@
 """Captioning: images in, captions out, and where on the image each word looked."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
 from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy, counting, print_json
+from saccade.app.cli.output import busy, counting, print_json, warnings_said
 from saccade.app.kinds.base import (
     DecodeImage,
     Kind,
@@ -28,7 +27,13 @@ from saccade.app.look.captioning.document import caption_document, caption_look
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.captioning.images import SIDE, ShownImage, split_images
 from saccade.app.look.draw.figure import save_document
-from saccade.app.look.settings import LookSettings
+from saccade.app.look.draw.terminal import terminal
+from saccade.app.look.settings import (
+    LookSettings,
+    Selection,
+    make_selection,
+    refuse_selection,
+)
 from saccade.app.serve.steps import (
     PredictFields,
     ServedJob,
@@ -79,15 +84,16 @@ class CaptionPrediction:
         """The caption with its attention."""
         return self._model.tool.looked(self.pixels, self._described)
 
-    def look(self) -> ImageLook:
-        """Where on the image the model looked for each word."""
+    def look(self, **select: Any) -> ImageLook:
+        """Where on the image the model looked for each word; `select` has fields of `Selection`."""
         model = self._model
         how = LookSettings(beam=self._how.beam, length_penalty=self._how.length_penalty)
         # Shown as large as it is, not as small as the model saw it.
         image = pixels_of(self.image, name=self.name, short=2 * SIDE)
         shown = ShownImage.of(image, model.tool, name=self.name)
         shown = replace(shown, seen_by=self._seen_by)
-        return caption_look(model, self.written, shown, how, decoding=self._how)
+        chosen = make_selection(select)
+        return caption_look(model, self.written, shown, how, chosen, decoding=self._how)
 
     def _seen_by(self, captioner: ImageCaptioner) -> UInt8[Tensor, "3 H W"]:
         """The very pixels that were captioned: a file comes in other ones at another size."""
@@ -143,12 +149,14 @@ class CaptioningModel:
             progress(len(made), len(images))
         return made if isinstance(image, list) else made[0]
 
-    def look(self, image: AnyImage, settings: LookSettings | None = None) -> ImageLook:
+    def look(
+        self, image: AnyImage, settings: LookSettings | None = None, **select: Any
+    ) -> ImageLook:
         """Caption an image and show where the model looked for each word."""
         how = settings or LookSettings()
         return self.predict(
             image, look=True, beam=how.beam, length_penalty=how.length_penalty
-        ).look()
+        ).look(**select)
 
     def _prediction(
         self, given: tuple[str, AnyImage, Tensor], one: WrittenCaption, how: Decoding
@@ -251,6 +259,7 @@ def look_command(
     *,
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     settings: LookSettings = LookSettings(),  # noqa: B008
+    select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,
     split: str | None = None,
     rows: int = 10,
@@ -268,6 +277,7 @@ def look_command(
         images: files of images.
         out: a .html, .png, .svg or .json file.
         settings: what to look at, and how large a page may become.
+        select: which weights are printed or drawn.
         compare: a second run, to be looked at beside the first; needs --out x.html.
         split: look at images of this split of the run's data.
         rows: how many of them.
@@ -278,6 +288,7 @@ def look_command(
     model: CaptioningModel = models[0]
     shown = _images_to_look_at(model, images, split, rows)
     if out is not None and out.suffix == ".html":
+        refuse_selection(select)
         _write_page(models, shown, settings, out)
         return
     if len(models) > 1:
@@ -285,7 +296,7 @@ def look_command(
     if out is not None and len(shown) > 1:
         raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
     for one in shown:
-        _print(model, one, settings, out, cells=cells)
+        _print(model, one, settings, select, out, cells=cells)
 
 
 def _images_to_look_at(
@@ -315,7 +326,13 @@ def _write_page(
 
 
 def _print(
-    model: CaptioningModel, shown: ShownImage, how: LookSettings, out: Path | None, *, cells: bool
+    model: CaptioningModel,
+    shown: ShownImage,
+    how: LookSettings,
+    select: Selection,
+    out: Path | None,
+    *,
+    cells: bool,
 ) -> None:
     with busy("looking"):
         pixels = shown.seen_by(model.tool)
@@ -327,10 +344,12 @@ def _print(
         raise ConfigError(
             f"{model.name} saw the image once, as a whole: it has no attention to look at"
         )
-    look = caption_look(model, prediction.written, shown, how)
-    print(look.text(colour=sys.stdout.isatty()))
+    look = caption_look(model, prediction.written, shown, how, select)
+    print(look.text(colour=terminal()["colour"]))
     if out is not None:
-        say_written(look.save(out, cells=cells))
+        with warnings_said():
+            written = look.save(out, cells=cells)
+        say_written(written)
 
 
 class _CaptioningServing(Serving):

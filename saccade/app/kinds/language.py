@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,24 +18,20 @@ from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
 from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.language import language_document
-from saccade.app.look.settings import LookSettings
+from saccade.app.look.language import language_document, language_look
+from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.app.serve.draft import Draft
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length, figures
-from saccade.attention.look.glance import Keep
 from saccade.data.ragged import Ragged
 from saccade.data.three_sentences import SENTENCES
 from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.language.task import LanguageSettings, read_language, texts_loss
-from saccade.tasks.language.teacher_forced import teacher_forced_text
 from saccade.tasks.language.writer import Generated, Writer
 from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.recipe import Recipe
-
-LARGEST_MAP = 256  # cells to a side
 
 
 class LanguageModel:
@@ -58,27 +55,14 @@ class LanguageModel:
         writer = self.engine or self.tool
         return writer.write(prompt, how, count=count, most_tokens=most_tokens)
 
-    def look(self, text: str, settings: LookSettings | None = None) -> MatrixLook:
-        """Where each word of a text looked; the picture is of the last layer.
+    def look(self, text: str, settings: LookSettings | None = None, **select: Any) -> MatrixLook:
+        """Where each word of a text looked, at the last layer by default.
 
-        A long text is drawn in cells of several words.
+        `select` are the fields of `Selection`, such as layer=0 or units="words".
         """
         how = settings or LookSettings()
-        tokens = self.tool.begin(text)
-        seen = teacher_forced_text(self.tool, tokens, keep=Keep(map_side=LARGEST_MAP, top=0))
-        site, glance = list(seen.sites.items())[-1]
-        assert glance.mean_map is not None
-        pieces, cell = self.tool.vocabulary.pieces(tokens), glance.cell[0]
-        labels = pieces[::cell] if cell == 1 else [f"{piece}…" for piece in pieces[::cell]]
-        return MatrixLook(
-            rows=labels,
-            columns=labels,
-            weights=glance.mean_map[0].mean(dim=0),
-            title=f"{self.name}: {site}, mean over heads"
-            + (f", cells of {cell} × {cell} words" if cell > 1 else ""),
-            caption=text,
-            document=lambda: language_document([self], text, how),
-        )
+        document = partial(language_document, [self], text, how)
+        return language_look(self, text, make_selection(select), document)
 
 
 def _load(run: LoadedRun) -> LanguageModel:
@@ -204,6 +188,7 @@ def look_command(
     *,
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     settings: LookSettings = LookSettings(),  # noqa: B008
+    select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,
     zoom: tuple[str, ...] = (),
     device: str = "auto",
@@ -220,13 +205,14 @@ def look_command(
         text: the text that is read, or a file of it.
         out: a .html, .png, .svg or .json file.
         settings: what to look at, and how large a page may become.
+        select: which weights are printed or drawn.
         compare: a second run, to be looked at beside the first; needs --out x.html.
         zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
         device: cpu, cuda …; auto takes the fastest there is.
     """
     models = load_alike(run, compare, device)
     how = with_zoom(settings, zoom)
-    look_at_text(models, one_text(text), how, out, language_document)
+    look_at_text(models, one_text(text), how, out, language_document, select)
 
 
 class _LanguageServing(Serving):

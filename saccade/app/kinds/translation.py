@@ -18,8 +18,8 @@ from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
 from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.settings import LookSettings
-from saccade.app.look.translation import translation_document
+from saccade.app.look.settings import LookSettings, Selection, make_selection
+from saccade.app.look.translation import translation_document, translation_look
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import (
     PredictFields,
@@ -33,12 +33,12 @@ from saccade.app.serve.steps import (
 from saccade.attention.look.glance import Glance
 from saccade.data.lingua import AlignedPair
 from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import words
+from saccade.data.words import length_in_words
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import OnStep
 from saccade.errors import ConfigError
 from saccade.metrics.alignment import alignment_error_rate, best_links
-from saccade.metrics.translation import score_translations
+from saccade.metrics.translation import Tokenize, score_translations
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.tokenizer import TOKENIZER
@@ -67,17 +67,14 @@ class Prediction:
     def _watched(self) -> Translated:
         return self._model.tool.watched(self._translated)
 
-    def look(self) -> MatrixLook:
-        """Where the model looked for each word."""
-        model, translated = self._model, self._watched()
+    def look(self, **select: Any) -> MatrixLook:
+        """Where the model looked for each word; `select` are the fields of `Selection`."""
         how = LookSettings(beam=self._how.beam, length_penalty=self._how.length_penalty)
-        return MatrixLook(
-            rows=words(translated.text),
-            columns=words(translated.source),
-            weights=model.tool.words_looked_at(translated),
-            title=f"{model.name}: attention to the source, mean over layers and heads",
-            caption=translated.text,
-            document=lambda: translation_document([model], self.source, how, decoding=self._how),
+        return translation_look(
+            self._model,
+            self._translated,
+            make_selection(select),
+            lambda: translation_document([self._model], self.source, how, decoding=self._how),
         )
 
     def __str__(self) -> str:
@@ -128,12 +125,14 @@ class TranslationModel:
         ordered = [made[row] for row in range(len(texts))]
         return ordered[0] if isinstance(text, str) else ordered
 
-    def look(self, text: str, settings: LookSettings | None = None) -> MatrixLook:
-        """Translate a text and show where the model looked for each word."""
+    def look(self, text: str, settings: LookSettings | None = None, **select: Any) -> MatrixLook:
+        """Translate a text and show where the model looked for each word.
+
+        `select` are the fields of `Selection`, such as layer=0 or units="pieces".
+        """
         how = settings or LookSettings()
-        return self.predict(
-            text, look=True, beam=how.beam, length_penalty=how.length_penalty
-        ).look()
+        made = self.predict(text, beam=how.beam, length_penalty=how.length_penalty)
+        return made.look(**select)
 
     def _prediction(self, one: Translated, how: Decoding) -> Prediction:
         others = tuple(self._prediction(other, how) for other in one.others)
@@ -204,6 +203,8 @@ def evaluate(
     data: str = "",
     how: Decoding = Decoding(),  # noqa: B008
     lowercase: bool = False,
+    tokenize: Tokenize = "auto",
+    ter_seconds: float = 60.0,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Every score by name."""
@@ -215,19 +216,20 @@ def evaluate(
     predictions = model.predict(sources, progress=progress, **vars(how))
     seconds = time.perf_counter() - begun
     texts = [prediction.text for prediction in predictions]
-    # Band by words without the final mark, as lingua counts them.
-    lengths = [len([word for word in words(text) if word[0].isalnum()]) for text in sources]
-    scores = score_translations(texts, references, lengths, lowercase=lowercase)
+    scores = score_translations(
+        texts,
+        references,
+        [length_in_words(text) for text in sources],
+        lowercase=lowercase,
+        tokenize=tokenize,
+        ter_seconds=ter_seconds,
+    )
     tool: Any = model.tool
     loss = pairs_loss(tool.model, tool.vocabulary, corpus.pairs, tool.device)
     found = {
         "split": split,
         "sentences": len(sources),
-        "bleu": scores.bleu,
-        "chrf": scores.chrf,
-        "signature": scores.signature,
-        "bleu_by_length": scores.bleu_by_length,
-        "sentences_by_length": scores.count_by_length,
+        **vars(scores),
         **loss_figures(loss),
         "exact": sum(a == b for a, b in zip(texts, references)) / len(texts),
         "seconds": seconds,
@@ -260,13 +262,16 @@ def eval_command(
     beam: int = 5,
     length_penalty: float = 1.0,
     lowercase: bool = False,
+    tokenize: Tokenize = "auto",
+    ter_seconds: float = 60.0,
     device: str = "auto",
     json: bool = False,
 ) -> None:
     """Score translations of data that the run was not trained on.
 
-    BLEU and chrF by sacreBLEU with their signature, BLEU by sentence length, perplexity, and on
-    lingua the alignment error rate of the attention.
+    BLEU, chrF and TER by sacreBLEU with their signatures, BLEU by sentence length, perplexity, and
+    on lingua the alignment error rate of the attention. Lengths count words, or characters where a
+    script has no blanks.
 
     Args:
         run: folder of the run, such as runs/transformer.
@@ -275,6 +280,9 @@ def eval_command(
         beam: hypotheses kept while decoding; 1 is greedy.
         length_penalty: 0 ranks by probability alone, more favours longer sentences.
         lowercase: compare without regard to case.
+        tokenize: what BLEU counts as a word, in sacreBLEU's names; auto goes by the script of the
+            references and says what it took.
+        ter_seconds: after so long TER is given up; repetitive sentences take it very long.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
@@ -282,7 +290,8 @@ def eval_command(
     how = Decoding(beam=beam, length_penalty=length_penalty)
     with counting("decoding") as progress:
         where: dict[str, Any] = {"split": split, "data": data}
-        found = evaluate(model, **where, how=how, lowercase=lowercase, progress=progress)
+        where |= {"lowercase": lowercase, "tokenize": tokenize, "ter_seconds": ter_seconds}
+        found = evaluate(model, **where, how=how, progress=progress)
     print_json(found) if json else print_scores(found)
 
 
@@ -293,6 +302,7 @@ def look_command(
     *,
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     settings: LookSettings = LookSettings(),  # noqa: B008
+    select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,
     zoom: tuple[str, ...] = (),
     device: str = "auto",
@@ -309,13 +319,14 @@ def look_command(
         text: the text that is translated, or a file of it.
         out: a .html, .png, .svg or .json file.
         settings: what to look at, and how large a page may become.
+        select: which weights are printed or drawn.
         compare: a second run, to be looked at beside the first; needs --out x.html.
         zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
         device: cpu, cuda …; auto takes the fastest there is.
     """
     models = load_alike(run, compare, device)
     how = with_zoom(settings, zoom)
-    look_at_text(models, one_text(text), how, out, translation_document, writes=True)
+    look_at_text(models, one_text(text), how, out, translation_document, select, writes=True)
 
 
 class _TranslationServing(Serving):

@@ -1,10 +1,11 @@
 """What lies along one side of a look: words and their pieces, or the cells of an image."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from saccade.app.look.document import AxisEntry, GridEntry
 from saccade.attention.axes import Axis
 from saccade.data.images.lattice import Lattice
+from saccade.data.pieces import token_labels
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans
 
@@ -18,8 +19,6 @@ def text_axis(
     spans: list[tuple[int, int]] | None = None,
     text: str | None = None,
     prompt: int | None = None,
-    log_p: Sequence[float | None] | None = None,
-    choices: list[list[tuple[str, float]]] | None = None,
 ) -> AxisEntry:
     """Tokens and the ranges of them that are words; spans are those of the text, if it is known.
 
@@ -28,11 +27,9 @@ def text_axis(
     text = vocabulary.decode(tokens) if text is None else text
     spans = vocabulary.spans_of(tokens) if spans is None else spans
     return AxisEntry(
-        tokens=_spaced(labels(vocabulary, tokens), [text[a:b] for a, b in spans]),
-        words=word_ranges(tokens, spans, text, vocabulary.special),
+        tokens=labels(vocabulary, tokens, spans, text),
+        words=word_ranges(spans, text, {i for i, t in enumerate(tokens) if vocabulary.name(t)}),
         prompt=len(tokens) if prompt is None else prompt,
-        log_p=None if log_p is None else list(log_p),
-        choices=choices,
     )
 
 
@@ -51,30 +48,34 @@ def grid_entry(lattice: Lattice, *, special: int = 0) -> GridEntry:
     )
 
 
-def labels(vocabulary: Vocabulary, tokens: list[int]) -> list[str]:
-    """Each token as it reads by itself."""
-    return [SHORT.get(piece, piece) for piece in vocabulary.pieces(tokens)]
+def labels(
+    vocabulary: Vocabulary, tokens: list[int], spans: list[tuple[int, int]], text: str
+) -> list[str]:
+    """Each token as it reads in the text, all of which they show; special tokens by their names."""
+    named = [special_name(vocabulary, token) for token in tokens]
+    read = token_labels(text, spans)
+    return [name or piece for name, piece in zip(named, [*read, *[""] * (len(tokens) - len(read))])]
 
 
-def _spaced(pieces: list[str], parts: list[str]) -> list[str]:
-    """A vocabulary of words knows no blanks: its words get those that the text has before them."""
-    spaced = [part if part.strip() == piece else piece for piece, part in zip(pieces, parts)]
-    return [*spaced, *pieces[len(spaced) :]]
+def special_name(vocabulary: Vocabulary, token: int) -> str | None:
+    """In short, of tokens that are no text."""
+    name = vocabulary.name(token)
+    return SHORT.get(name, name) if name else None
 
 
 def word_ranges(
-    tokens: list[int], spans: list[tuple[int, int]], text: str, special: Collection[int | None]
+    spans: list[tuple[int, int]], text: str, special: Collection[int] = ()
 ) -> list[tuple[int, int]]:
-    """Which pieces [from, to) make up each word; control tokens belong to none.
+    """Which pieces [from, to) make up each word; `special` ones belong to none.
 
     Blanks that are pieces by themselves go with the word after them.
     """
-    words = word_spans(text)
+    words = word_spans(text, spans)
     ranges: list[tuple[int, int]] = []
     word, last, blank = 0, -1, 0
     for piece, (start, end) in enumerate(spans):
         part = text[start:end]
-        if tokens[piece] in special:
+        if piece in special:
             blank = 0
             continue
         if not part.strip():

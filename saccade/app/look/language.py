@@ -1,16 +1,58 @@
 """The look document of a language model: where each word of a text looked among those before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import text_axis
 from saccade.app.look.document import LookDocument, LookEntry
+from saccade.app.look.draw.figure import MatrixLook
+from saccade.app.look.matrix import Side, between, one_matrix, site_named
 from saccade.app.look.search import chosen_words
-from saccade.app.look.settings import LookSettings, NamedModel
+from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, text_sites
+from saccade.attention.look.glance import Keep
+from saccade.attention.look.watching import sites
 from saccade.decode.engine import Decoding
+from saccade.errors import ConfigError
 from saccade.tasks.language.teacher_forced import teacher_forced_text
 from saccade.tasks.language.writer import Writer
+
+LARGEST_MAP = 256  # cells to a side
+
+
+def language_look(
+    model: NamedModel[Writer], text: str, select: Selection, document: Callable[[], LookDocument]
+) -> MatrixLook:
+    """Where each word of a text looked, at the last layer by default.
+
+    A long text is drawn in cells of several pieces.
+    """
+    writer, vocabulary = model.tool, model.tool.vocabulary
+    names = list(sites(writer.model))
+    if not names:
+        raise ConfigError(f"{model.name} has no attention to look at")
+    site = names[-1] if select.layer is None else site_named(select.layer, names, names)
+    tokens = writer.begin(text)
+    keep = Keep(map_side=LARGEST_MAP, top=0)
+    seen = teacher_forced_text(writer, tokens, keep=keep, only=site)
+    weights, which = one_matrix(seen.sites, select)
+    side, cell = Side.of(text_axis(vocabulary, tokens)), seen.sites[site].cell[0]
+    units = "words" if select.units == "words" else "pieces"
+    if cell > 1:
+        if units == "words":
+            raise ConfigError(
+                f"{len(tokens)} pieces are drawn in cells of {cell} × {cell}, not in words; "
+                f"leave --units away, or shorten the text to {LARGEST_MAP}"
+            )
+        side = Side([f"{piece}…" for piece in side.pieces[::cell]])
+        which += f", cells of {cell} × {cell} pieces"
+    return MatrixLook(
+        *between(weights, side, side, units),
+        title=f"{model.name}: {site}, {which}",
+        caption=text,
+        document=document,
+    )
 
 
 def language_document(
@@ -35,8 +77,9 @@ def _look(
         tokens, score, finished = written.tokens, written.score, written.finished
     budget = SiteBudget.of(writer.model, len(tokens), size)
     seen = teacher_forced_text(writer, tokens, keep=budget.keep)
-    log_p, choices = chosen_words(vocabulary, seen)
-    axis = text_axis(vocabulary, tokens, prompt=given, log_p=[None, *log_p], choices=[[], *choices])
+    axis = text_axis(vocabulary, tokens, prompt=given)
+    log_p, choices = chosen_words(vocabulary, seen, tokens[1:], axis.tokens[1:])
+    axis = replace(axis, log_p=[None, *log_p], choices=[[], *choices])
     return LookEntry(
         run=model.name,
         label="best",

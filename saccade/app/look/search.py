@@ -1,10 +1,12 @@
 """How the words of a look were chosen: one search, its history, and the hypotheses it found."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
-from saccade.app.look.axis import labels, text_axis
+from saccade.app.look.axis import special_name, text_axis
 from saccade.app.look.document import AxisEntry, CandidateEntry, LookEntry, SiteEntry
+from saccade.data.pieces import PART
 from saccade.data.vocabulary import Vocabulary
 from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
@@ -59,8 +61,8 @@ def history(vocabulary: Vocabulary, steps: list[list[Candidate]], beam: Beam) ->
         history.append(
             [
                 CandidateEntry(
-                    text=vocabulary.decode([token for token in tokens if token != vocabulary.end]),
-                    token=labels(vocabulary, [one.token])[0],
+                    text=vocabulary.decode(tokens).rstrip(PART),
+                    token=_choice(vocabulary, one.token, tokens[:-1]),
                     parent=one.parent,
                     score=round(one.log_probability / beam.penalty(t + 1), 4),
                     log_probability=round(one.log_probability, 4),
@@ -100,19 +102,40 @@ def written_axes(
 ) -> dict[str, AxisEntry]:
     """What was written, and the same one place later, which is what the model read meanwhile."""
     target = [*one.tokens, *([vocabulary.end] if one.finished else [])]
-    log_p, choices = chosen_words(vocabulary, seen)
+    axes = target_axes(vocabulary, target)
+    log_p, choices = chosen_words(vocabulary, seen, target, axes["target"].tokens)
+    return axes | {"target": replace(axes["target"], log_p=log_p, choices=choices)}
+
+
+def target_axes(vocabulary: Vocabulary, target: list[int]) -> dict[str, AxisEntry]:
+    """Tokens that were written, and the same one place later."""
     return {
-        "target": text_axis(vocabulary, target, log_p=log_p, choices=choices),
+        "target": text_axis(vocabulary, target),
         "past": text_axis(vocabulary, [vocabulary.start, *target[:-1]]),
     }
 
 
 def chosen_words(
-    vocabulary: Vocabulary, seen: TeacherForced
-) -> tuple[list[float], list[list[tuple[str, float]]]]:
-    """How probable each token was, and what else might have been said in its place."""
-    log_p = [round(value, 4) for value in seen.log_p]
-    return log_p, [
-        [(labels(vocabulary, [token])[0], round(p, 4)) for token, p in place]
-        for place in seen.choices
+    vocabulary: Vocabulary, seen: TeacherForced, said: list[int], labels: list[str]
+) -> tuple[list[float | None], list[list[tuple[str, float]]]]:
+    """How probable each token was, and what else might have been said in its place.
+
+    The token that was said is named as it is on its axis.
+    """
+    choices = [
+        [
+            (
+                labels[place]
+                if said[place : place + 1] == [token]
+                else _choice(vocabulary, token, said[:place]),
+                round(p, 4),
+            )
+            for token, p in some
+        ]
+        for place, some in enumerate(seen.choices)
     ]
+    return [round(value, 4) for value in seen.log_p], choices
+
+
+def _choice(vocabulary: Vocabulary, token: int, after: list[int]) -> str:
+    return special_name(vocabulary, token) or vocabulary.piece(token, after=after)

@@ -1,7 +1,7 @@
 """What to look at with whom, and how large the answer may become."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import tyro
 
@@ -43,6 +43,48 @@ class LookSettings:
         """The search that `predict` runs, `like` a prediction's own; shows up to `n_best`."""
         how = like or Decoding(beam=self.beam, length_penalty=self.length_penalty)
         return how if how.sample else replace(how, n_best=min(n_best, how.beam))
+
+
+Units = Literal["auto", "words", "pieces"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which of all weights a picture, a terminal or a table shows; a page has every one.
+
+    Args:
+        units: rows and columns are words, or the pieces that the model reads; auto takes words for
+            translations, and pieces for language models.
+        layer: one layer by its number, or any site by its name, as decoder.0.self.
+        head: one head of that layer; the mean over its heads without.
+    """
+
+    units: Units = "auto"
+    layer: str | None = None
+    head: int | None = None
+
+
+def make_selection(fields: dict[str, Any]) -> Selection:
+    """Of keywords, checked; a layer may be a number."""
+    known = Selection.__dataclass_fields__
+    for name in fields:
+        if name not in known:
+            raise ConfigError(f"{name} selects nothing of a look; there are: {', '.join(known)}")
+    if (units := fields.get("units", "auto")) not in get_args(Units):
+        raise ConfigError(f"units={units!r} must be words or pieces")
+    layer, head = fields.get("layer"), fields.get("head")
+    if head is not None and not isinstance(head, int):
+        raise ConfigError(f"head={head!r} must be a number")
+    return Selection(units=units, layer=None if layer is None else str(layer), head=head)
+
+
+def refuse_selection(select: Selection) -> None:
+    """For a page alone, which has everything."""
+    if select != Selection():
+        raise ConfigError(
+            "--units, --layer and --head choose what is printed or drawn; a page has every layer "
+            "and head: leave them away"
+        )
 
 
 Tool_co = TypeVar("Tool_co", covariant=True)

@@ -1,16 +1,62 @@
 """The look document of a translation: which source words each target word looked at."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import text_axis
-from saccade.app.look.document import LookDocument, LookEntry
-from saccade.app.look.search import hypothesis_entry, run_search, written_axes
-from saccade.app.look.settings import LookSettings, NamedModel
-from saccade.app.look.site import SiteBudget, text_sites
+from saccade.app.look.document import AxisEntry, LookDocument, LookEntry
+from saccade.app.look.draw.figure import MatrixLook
+from saccade.app.look.matrix import Side, between, one_matrix, site_named
+from saccade.app.look.search import hypothesis_entry, run_search, target_axes, written_axes
+from saccade.app.look.settings import LookSettings, NamedModel, Selection
+from saccade.app.look.site import SiteBudget, sides, text_sites
+from saccade.attention.look.glance import Keep
+from saccade.attention.look.watching import sites
+from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
+from saccade.errors import ConfigError
 from saccade.tasks.translation.teacher_forced import teacher_forced_translation
-from saccade.tasks.translation.translator import Translator
+from saccade.tasks.translation.translator import Translated, Translator
+
+Document = Callable[[], LookDocument]
+
+
+def translation_look(
+    model: NamedModel[Translator], one: Translated, select: Selection, document: Document
+) -> MatrixLook:
+    """Where a model looked for each word of a translation that it has made.
+
+    Layers are those that look at the source, all of which are shown together by default.
+    """
+    translator, vocabulary = model.tool, model.tool.vocabulary
+    if not translator.looks:
+        raise ConfigError(f"{model.name} has no attention to look at")
+    names = list(sites(translator.model))
+    cross = [name for name in names if name.endswith("cross")]
+    only = "cross" if select.layer is None else site_named(select.layer, cross, names)
+    source = source_axis(vocabulary, one.source)
+    target = [*one.tokens, *([vocabulary.end] if one.finished else [])]
+    keep = Keep(map_side=0, top=0, dense=max(len(source.tokens), len(target)))
+    said: dict[str, Any] = {"finished": one.finished, "keep": keep, "only": only}
+    seen = teacher_forced_translation(translator, one.source, one.tokens, **said)
+    axes = {"source": source, **target_axes(vocabulary, target)}
+    of_site = next(iter(seen.sites))
+    rows, columns = (Side.of(axes[name]) for name in sides(*seen.axes[of_site]))
+    weights, which = one_matrix(seen.sites, select)
+    title = "attention to the source" if only == "cross" else only
+    return MatrixLook(
+        *between(weights, rows, columns, "pieces" if select.units == "pieces" else "words"),
+        title=f"{model.name}: {title}, {which}",
+        caption=one.text,
+        document=document,
+    )
+
+
+def source_axis(vocabulary: Vocabulary, text: str) -> AxisEntry:
+    """What is translated, and the end of it."""
+    tokens = [*vocabulary.encode(text), vocabulary.end]
+    return text_axis(vocabulary, tokens, spans=vocabulary.spans(text), text=text)
 
 
 def translation_document(
@@ -43,11 +89,10 @@ def _looks(
     best, beam = run_search(
         lambda on_step: translator.translate([text], search, on_step=on_step), search, vocabulary
     )
-    tokens = [*vocabulary.encode(text), vocabulary.end]
-    source = text_axis(vocabulary, tokens, spans=vocabulary.spans(text), text=text)
+    source = source_axis(vocabulary, text)
     looks: list[LookEntry] = []
     for place, one in enumerate((best, *best.others)):
-        size = max(len(tokens), len(one.tokens) + one.finished)
+        size = max(len(source.tokens), len(one.tokens) + one.finished)
         budget = SiteBudget.of(translator.model, size, how.budget // search.beam)
         seen = teacher_forced_translation(
             translator, text, one.tokens, finished=one.finished, keep=budget.keep

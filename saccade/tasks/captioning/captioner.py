@@ -252,7 +252,8 @@ def _on_picture(
     weights: Float[Tensor, "T S"], cells: Axis, text: str, pieces: list[tuple[int, int]]
 ) -> Float[Tensor, "words h w"]:
     """By words, on the grid alone: what falls on other positions is left out."""
-    by_word = merge_rows(weights[:, cells.special :], pieces=pieces, words=word_spans(text))
+    words = word_spans(text, pieces)
+    by_word = merge_rows(weights[:, cells.special :], pieces=pieces, words=words)
     return by_word.unflatten(1, (cells.height, cells.width))
 
 

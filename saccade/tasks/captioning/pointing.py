@@ -61,7 +61,8 @@ def pointed(
     """The game at every word of a caption that the model made."""
     maps, meant = captioner.words_looked_at(said), meaning(data, number, captioner.settings)
     assert said.cells is not None  # else nobody watched, and that was said
-    yield from at_words(words(said.text), maps, said.cells.lattice, meant)
+    said_words = words(said.text, captioner.vocabulary.spans_of(said.tokens))
+    yield from at_words(said_words, maps, said.cells.lattice, meant)
 
 
 def pointed_given(
@@ -72,7 +73,8 @@ def pointed_given(
         some = [captions[row] for row in rows.tolist()]
         for row, maps, lattice in captioner.read_captions(data.images[rows], some):
             meant = meaning(data, int(rows[row]), captioner.settings)
-            yield from at_words(words(some[row]), maps, lattice, meant)
+            said_words = words(some[row], captioner.vocabulary.spans(some[row]))
+            yield from at_words(said_words, maps, lattice, meant)
 
 
 def meaning(data: Captioned, number: int, settings: CaptioningSettings) -> Meaning:

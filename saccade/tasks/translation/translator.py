@@ -129,28 +129,16 @@ class Translator:
         assert isinstance(self.model, TranslationNetwork)
         return self.model.longest
 
-    def words_looked_at(self, one: Translated) -> Float[Tensor, "words_out words_in"]:
-        """Attention between words, averaged over the layers and heads that look at the source."""
-        weights = torch.stack([w.mean(dim=0) for w in self.weights(one).values()]).mean(dim=0)
-        return self._between_words(
-            weights, one.source, one.text, self.vocabulary.spans_of(one.tokens)
-        )
-
-    @staticmethod
-    def weights(one: Translated) -> dict[str, Float[Tensor, "N T S"]]:
-        """Every weight between the source's tokens and the target's, by site."""
-        kept = {site: glance.weights for site, glance in one.attention.items()}
-        return {site: weights[0] for site, weights in kept.items() if weights is not None}
-
     def _between_words(
         self, weights: Tensor, source: str, target: str, target_pieces: list[tuple[int, int]]
     ) -> Tensor:
+        source_pieces = self.vocabulary.spans(source)
         return merge_pieces(
             weights,
-            source_pieces=self.vocabulary.spans(source),
+            source_pieces=source_pieces,
             target_pieces=target_pieces,
-            source_words=word_spans(source),
-            target_words=word_spans(target),
+            source_words=word_spans(source, source_pieces),
+            target_words=word_spans(target, target_pieces),
         )
 
     def _decode(

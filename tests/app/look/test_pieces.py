@@ -59,4 +59,4 @@ def test_pieces_of_words_lose_their_marks() -> None:
 
 def test_our_own_vocabulary_reads_its_pieces() -> None:
     vocabulary = Vocabulary.train([TEXT] * 3, level="words", size=20)
-    assert readable(vocabulary, vocabulary.encode("the employee")) == ["the", "employee"]
+    assert readable(vocabulary, vocabulary.encode("the employee")) == ["the", " employee"]

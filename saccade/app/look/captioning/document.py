@@ -10,11 +10,13 @@ from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.captioning.images import ShownImage
 from saccade.app.look.captioning.sites import KEEP, caption_sites
 from saccade.app.look.document import LookDocument, LookEntry
+from saccade.app.look.matrix import one_matrix, site_named
 from saccade.app.look.search import hypothesis_entry, run_search, written_axes
-from saccade.app.look.settings import LookSettings, NamedModel
+from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.attention.axes import Axis
-from saccade.data.words import words
+from saccade.data.words import word_spans, words
 from saccade.decode.engine import Decoding
+from saccade.metrics.alignment import merge_rows
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.tasks.captioning.captioner import ImageCaptioner, WrittenCaption
 from saccade.tasks.captioning.teacher_forced import teacher_forced_caption
@@ -27,18 +29,34 @@ def caption_look(
     one: WrittenCaption,
     image: ShownImage,
     how: LookSettings,
+    select: Selection,
     *,
     decoding: Decoding | None = None,
 ) -> ImageLook:
-    """Where a model looked on an image for each word of a caption that was watched."""
-    maps = model.tool.words_looked_at(one)
+    """Where a model looked on an image for each word of a caption that was watched.
+
+    Layers are those that look at the image, all of which are shown together by default.
+    """
     assert one.cells is not None  # else nobody watched, and that was said
+    names, seen = list(one.attention), one.attention
+    what = f"attention to {image.name}"
+    if select.layer is not None:
+        site = site_named(select.layer, names, names)
+        seen, what = {site: seen[site]}, f"{what}, {site}"
+    weights, which = one_matrix(seen, select)
+    maps, vocabulary = weights[:, one.cells.special :], model.tool.vocabulary
+    spans, rows = vocabulary.spans_of(one.tokens), vocabulary.pieces(one.tokens)
+    if select.units == "pieces":
+        maps = maps[: len(rows)]
+    else:
+        rows = words(one.text, spans)
+        maps = merge_rows(maps, pieces=spans, words=word_spans(one.text, spans))
     return ImageLook(
-        rows=words(one.text),
-        maps=maps,
+        rows=rows,
+        maps=maps.unflatten(1, (one.cells.height, one.cells.width)),
         lattice=one.cells.lattice,
         image=image.pixels,
-        title=f"{model.name}: attention to {image.name}, mean over layers and heads",
+        title=f"{model.name}: {what}, {which}",
         caption=one.text,
         document=lambda: caption_document([model], [image], how, decoding=decoding),
         hard=_is_hard(model.tool),

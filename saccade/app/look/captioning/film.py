@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxtyping import Float, UInt8
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 from torch import Tensor
 
 from saccade.app.look.axis import grid_entry
@@ -19,9 +19,11 @@ from saccade.app.look.captioning.overlay import veil
 from saccade.app.look.captioning.text import draw_words
 from saccade.app.look.document import LookDocument, MarkedBox
 from saccade.app.look.draw.figure import save_by_ending
-from saccade.app.look.draw.layout import printable
-from saccade.app.look.draw.png import SCALE, font_of, png_bytes
-from saccade.app.look.draw.svg import svg_text
+from saccade.app.look.draw.fonts import warn_of_fonts
+from saccade.app.look.draw.layout import label, labels
+from saccade.app.look.draw.png import SCALE, png_bytes
+from saccade.app.look.draw.svg import FAMILIES, directed, svg_text
+from saccade.app.look.draw.text import paste_text, text_width
 from saccade.app.look.html import framed, page_html
 from saccade.data.images.lattice import Lattice
 
@@ -64,7 +66,7 @@ class ImageLook:
 
     def text(self, *, colour: bool) -> str:
         """For a terminal: each word and where on the image it looked."""
-        return draw_words(self.rows, self.maps, self.lattice, colour=colour)
+        return draw_words(labels(self.rows), self.maps, self.lattice, colour=colour)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows where it shows no pages."""
@@ -115,8 +117,9 @@ def draw_film(film: ImageLook, *, cells: bool = False) -> bytes:
     sheet = Image.new("RGB", (film.size[0] * SCALE, film.size[1] * SCALE), "white")
     draw = ImageDraw.Draw(sheet)
     left = MARGIN * SCALE
-    draw.text((left, 12 * SCALE), printable(film.title), fill=SOFT, font=font_of(12))
-    draw.text((left, 30 * SCALE), printable(film.caption), fill=INK, font=font_of(17))
+    lines = (label(film.title), 19, 12, SOFT), (label(film.caption), 40, 17, INK)
+    for text, y, size, colour in lines:
+        paste_text(sheet, (left, y * SCALE), text, size * SCALE, colour)
     side = FRAME * SCALE
     plain = pillow_image(film.image).resize((side, side), Image.Resampling.BICUBIC)
     for number, weights in enumerate([None, *film.maps]):
@@ -126,6 +129,10 @@ def draw_film(film: ImageLook, *, cells: bool = False) -> bytes:
             cover = Image.fromarray(veil(weights, side, film.lattice, cells=cells))
             sheet.paste(cover, (x, y), cover)
         _frame(draw, film, number, (x, y), weights)
+        word = labels([FIRST, *film.rows])[number]
+        below = (x + side / 2, y + side + 13 * SCALE)
+        paste_text(sheet, below, word, _fitting(word), INK if number else SOFT, across=0.5)
+    warn_of_fonts([film.title, film.caption])
     return png_bytes(sheet)
 
 
@@ -136,7 +143,7 @@ def _frame(
     corner: tuple[int, int],
     weights: Float[Tensor, "h w"] | None,
 ) -> None:
-    """The word of a frame, and what is marked in it."""
+    """What is marked in a frame."""
     (x, y), side = corner, FRAME * SCALE
     for marked in film.boxes if weights is None else ():
         corners = tuple(o + side * share for o, share in zip((x, y, x, y), marked.box))
@@ -149,15 +156,12 @@ def _frame(
         shape = draw.rectangle if film.hard else draw.ellipse
         shape((left, top, right, bottom), outline="black", width=4)
         shape((left + 1, top + 1, right - 1, bottom - 1), outline="white", width=2)
-    word = printable([FIRST, *film.rows][number])
-    below = (x + side / 2, y + side + 4 * SCALE)
-    draw.text(below, word, fill=SOFT if number == 0 else INK, font=_fitting(word), anchor="ma")
 
 
-def _fitting(word: str) -> ImageFont.FreeTypeFont:
-    """Smaller for a word that is wider than its frame."""
-    sizes = range(15, 8, -1)
-    return next((f for f in map(font_of, sizes) if f.getlength(word) <= FRAME * SCALE), font_of(8))
+def _fitting(word: str) -> int:
+    """A size in pixels, smaller for a word that is wider than its frame."""
+    sizes = [size * SCALE for size in range(15, 7, -1)]
+    return next((size for size in sizes if text_width(word, size) <= FRAME * SCALE), sizes[-1])
 
 
 def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
@@ -165,7 +169,7 @@ def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
     width, height = film.size
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" role="img">',
+        f'viewBox="0 0 {width} {height}" font-family="{FAMILIES}" role="img">',
         f"<title>{svg_text(film.title)}: {svg_text(film.caption)}</title>",
         f'<defs><image id="picture" width="{FRAME}" height="{FRAME}" '
         f'href="{data_url(film.image)}"/></defs>',
@@ -173,14 +177,14 @@ def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
         f'<text x="{MARGIN}" y="22" font-size="12" fill="{SOFT}">{svg_text(film.title)}</text>',
         f'<text x="{MARGIN}" y="46" font-size="17" fill="{INK}">{svg_text(film.caption)}</text>',
     ]
-    for number, word in enumerate([FIRST, *film.rows]):
+    for number, word in enumerate(labels([FIRST, *film.rows])):
         x, y = film.corner(number)
         inside = _svg_boxes(film) if number == 0 else _svg_map(film, film.maps[number - 1], cells)
         colour = SOFT if number == 0 else INK
         parts += [
             f'<g transform="translate({x} {y})"><use href="#picture"/>{inside}'
-            f'<text x="{FRAME / 2}" y="{FRAME + 18}" text-anchor="middle" font-size="15" '
-            f'fill="{colour}">{svg_text(word)}</text></g>'
+            f'<text x="{FRAME / 2}" y="{FRAME + 18}" font-size="15" fill="{colour}"'
+            f"{directed(word, 'middle')}>{svg_text(word)}</text></g>"
         ]
     return "\n".join([*parts, "</svg>"])
 

@@ -38,9 +38,10 @@ class MatrixLook:
         }
         return save_by_ending(path, writers)
 
-    def text(self, *, colour: bool) -> str:
+    def text(self, *, colour: bool, width: int | None = None) -> str:
         """For a terminal: each row's word and the columns shaded by how much it looked at them."""
-        return draw_text(self.rows, self.columns, self._numbers, colour=colour)
+        drawn: dict[str, Any] = {"colour": colour, "width": width}
+        return draw_text(self.rows, self.columns, self._numbers, **drawn)
 
     @property
     def _numbers(self) -> list[list[float]]:

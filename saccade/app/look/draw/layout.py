@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from saccade.printable import printable
+
 CELL, GAP, FONT, TITLE = 30, 12, 15, 44
 LARGEST = 1200  # a long text's cells shrink until they fit
 
@@ -19,8 +21,10 @@ class Layout:
     every: int  # so many rows or columns share a label
 
     @classmethod
-    def of(cls, rows: list[str], columns: list[str], measure: Callable[[str], float]) -> "Layout":
-        """Room for the longest word on either side; `measure` gives a word's width."""
+    def of(
+        cls, rows: list[str], columns: list[str], title: str, measure: Callable[[str], float]
+    ) -> "Layout":
+        """Room for the title and the longest word on either side; `measure` gives a width."""
         cell = max(3.0, min(float(CELL), LARGEST / max(len(rows), len(columns), 1)))
         every = max(1, round(1.3 * FONT / cell))
         longest_row = max(map(measure, rows[::every]), default=0.0)
@@ -29,7 +33,7 @@ class Layout:
         top = TITLE + 0.82 * longest_column + 2 * GAP
         width = left + cell * len(columns) + 0.6 * longest_column + GAP
         height = top + cell * len(rows) + GAP + FONT + GAP
-        return cls(left, top, max(width, 420.0), height, cell, every)
+        return cls(left, top, max(width, 2 * GAP + measure(title)), height, cell, every)
 
     @property
     def numbered(self) -> bool:
@@ -47,6 +51,18 @@ class Layout:
         return f"{min(weight, 0.99):.2f}".removeprefix("0")
 
 
-def printable(word: str) -> str:
-    """Without control characters, which fonts have no shape for and XML forbids."""
-    return "".join(c if c.isprintable() else "·" for c in word)
+def labels(words: list[str]) -> list[str]:
+    """Words or pieces as they are drawn.
+
+    A piece that only carries on the character of the one before shows it again, with a ditto mark.
+    """
+    drawn, last = list[str](), ""
+    for word in words:
+        last = label(word) if word else last
+        drawn.append(last if word else f"{last}″")
+    return drawn
+
+
+def label(word: str) -> str:
+    """Trimmed, with what cannot be seen made visible."""
+    return printable(word.replace("\n", "↵").replace("\t", "⇥")).strip() or "␣"

@@ -2,36 +2,41 @@
 
 import io
 
-from font_roboto import font_files
 from PIL import Image, ImageDraw, ImageFont
 
 from saccade.app.look.draw.colour import ink, shade
-from saccade.app.look.draw.layout import FONT, GAP, Layout, printable
+from saccade.app.look.draw.fonts import ROBOTO, warn_of_fonts
+from saccade.app.look.draw.layout import FONT, GAP, Layout, labels
+from saccade.app.look.draw.text import CLEAR, paste_text, text_strip, text_width
+from saccade.printable import printable
 
 SCALE = 2  # pixels to a point, for sharp text
+INK = (20, 24, 32)
 
 
 def draw_png(
     rows: list[str], columns: list[str], weights: list[list[float]], *, title: str
 ) -> bytes:
     """Each cell as dark as its weight; weights of a tenth or more are written in it."""
-    font, small, tiny = (font_of(size) for size in (FONT, 13, 11))
-    layout = Layout.of(rows, columns, measure=lambda word: font.getlength(printable(word)) / SCALE)
+    rows, columns = labels(rows), labels(columns)
+    large, tiny = FONT * SCALE, font_of(11)
+    head = printable(title)
+    layout = Layout.of(rows, columns, head, measure=lambda word: text_width(word, large) / SCALE)
     size = round(layout.width * SCALE), round(layout.height * SCALE)
     image = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(image)
-    draw.text((GAP * SCALE, GAP * SCALE), printable(title), fill=(91, 100, 114), font=small)
+    paste_text(image, (GAP * SCALE, (GAP + 7) * SCALE), head, 13 * SCALE, (91, 100, 114))
     for j in range(0, len(columns), layout.every):
         x, y = layout.corner(0, j)
-        place = (x + layout.cell / 2) * SCALE, (y - 6) * SCALE
-        _slanted(image, printable(columns[j]), font, place)
+        _slanted(image, columns[j], ((x + layout.cell / 2) * SCALE, (y - 6) * SCALE))
     for i in range(0, len(rows), layout.every):
         x, y = layout.corner(i, 0)
         place = (x - GAP) * SCALE, (y + layout.cell / 2) * SCALE
-        draw.text(place, printable(rows[i]), fill=(20, 24, 32), font=font, anchor="rm")
+        paste_text(image, place, rows[i], large, INK, across=1.0)
     for i, line in enumerate(weights):
         for j, weight in enumerate(line):
             _cell(draw, layout, i, j, weight, tiny)
+    warn_of_fonts([head, *rows[:: layout.every], *columns[:: layout.every]])
     return png_bytes(image)
 
 
@@ -43,8 +48,8 @@ def png_bytes(image: Image.Image) -> bytes:
 
 
 def font_of(size: int) -> ImageFont.FreeTypeFont:
-    """A font that has accents, Greek and Cyrillic; Pillow's own has none of them."""
-    return ImageFont.truetype(font_files["Roboto"], size * SCALE)
+    """For numbers; texts are in fonts that have their letters."""
+    return ROBOTO.at(size * SCALE)
 
 
 def _cell(
@@ -64,19 +69,13 @@ def _cell(
         draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")
 
 
-def _slanted(
-    image: Image.Image,
-    word: str,
-    font: ImageFont.FreeTypeFont,
-    place: tuple[float, float],
-) -> None:
+def _slanted(image: Image.Image, word: str, place: tuple[float | int, float | int]) -> None:
     """Text that rises from a point at 55 degrees."""
-    width, height = round(font.getlength(word)) + 8, 2 * FONT * SCALE
-    side = 2 * width
-    label = Image.new("L", (side, side), 0)
+    strip = text_strip(word, FONT * SCALE, INK)
+    side = 2 * max(strip.size)
+    square = Image.new("RGBA", (side, side), CLEAR)
     # The text starts in the middle, which stays where it is when the square is turned.
-    middle = (side / 2, side / 2)
-    ImageDraw.Draw(label).text(middle, word, fill=255, font=font, anchor="lm")
-    turned = label.rotate(55, resample=Image.Resampling.BICUBIC)
-    corner = round(place[0] - side / 2), round(place[1] - side / 2 - height / 6)
-    image.paste((20, 24, 32), (*corner, corner[0] + side, corner[1] + side), mask=turned)
+    square.paste(strip, (side // 2 - FONT * SCALE // 2, (side - strip.height) // 2))
+    turned = square.rotate(55, resample=Image.Resampling.BICUBIC)
+    corner = round(place[0] - side / 2), round(place[1] - side / 2 - FONT * SCALE / 3)
+    image.paste(turned, corner, turned)

@@ -27,3 +27,9 @@ class WriteError(SaccadeError):
     """A file that could not be written: the disk is full, or may not be written to."""
 
     exit_code = 1
+
+
+class TrainingError(SaccadeError):
+    """A training that came to its end and has nothing to show for it."""
+
+    exit_code = 1

@@ -24,6 +24,8 @@ KILLS = [
     ("rename", 9, 0),
     ("rename", 9, 1),
     ("weights", 10, 0),
+    ("weights", 10, 1),
+    ("weights", 10, 2),
     ("delete", 10, 0),
     ("before-step", 11, 0),
     ("save", 12, 3),

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from saccade.errors import CheckpointError, RunError
+from saccade.errors import CheckpointError, RunError, out_of_memory
 from saccade.models.protocol import Capturable
 from saccade.printable import printable
 from saccade.tasks.base import Batch, Task
@@ -144,6 +144,8 @@ class Trainer:
         try:
             self._restore(checkpoint)
         except (LookupError, ValueError, RuntimeError, TypeError) as error:
+            if out_of_memory(error):
+                raise
             reason = printable((str(error).splitlines() or [type(error).__name__])[-1].strip())
             raise CheckpointError(
                 f"the checkpoint of step {checkpoint.step:,} is of another model: {reason}"

@@ -1,11 +1,13 @@
 # Each target sets up .venv by itself; nothing needs to be installed first but Python 3.11 or later.
 PYTHON ?= python3
 BIN := .venv/bin
+TORCH ?= torch==2.13.0
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 ARGS ?=
 # Every test computes on one core; two processes take the files in turn.
 TOGETHER := -n 2 --dist loadfile
 
-.PHONY: demo test test-gpu check clean
+.PHONY: demo test test-gpu check lock clean
 
 demo: .venv/ready  ## train a translator on the built-in corpus, score it, see where it looks
 	$(BIN)/saccade demo $(ARGS)
@@ -22,12 +24,20 @@ check: .venv/ready  ## format, lint, types and the fast tests
 	$(BIN)/pyright
 	$(BIN)/pytest -m "not slow" $(TOGETHER) $(ARGS)
 
-# torch goes first and alone, so that no other package can bring a different build of it.
+# What is installed has the hashes of constraints.txt, and brings nothing along; setuptools goes first,
+# to build what has no wheel. torch has no hash there (it says why), but what it needs is there by then.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	sed -n '/^setuptools==/,/[^\\]$$/p' constraints.txt > .venv/setuptools.txt
+	$(INSTALL) --no-deps --require-hashes -r .venv/setuptools.txt
+	$(INSTALL) --no-deps --require-hashes --no-build-isolation -r constraints.txt
+	$(INSTALL) "$(TORCH)"
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	$(BIN)/pip check --quiet
 	touch $@
+
+lock: .venv/ready  ## the hashes of the versions in constraints.txt, as PyPI has them
+	$(BIN)/python tools/lock.py
 
 clean:
 	rm -rf .venv

@@ -1,5 +1,7 @@
 """What can go wrong because of what a person gave us. The command line prints these as one line."""
 
+import errno
+
 
 class SaccadeError(Exception):
     """Something a user can mend; the message names the value, the rule and the way out."""
@@ -27,3 +29,25 @@ class WriteError(SaccadeError):
     """A file that could not be written: the disk is full, or may not be written to."""
 
     exit_code = 1
+
+
+class TrainingError(SaccadeError):
+    """A training that came to its end and has nothing to show for it."""
+
+    exit_code = 1
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether the machine, or a device of it, has no memory left; each library says it otherwise.
+
+    torch raises a RuntimeError for the CPU, and a kind of it for an accelerator.
+    """
+    told = str(error).lower()
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or (isinstance(error, RuntimeError) and any(words in told for words in _NO_MEMORY))
+    )
+
+
+_NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "bad_alloc")

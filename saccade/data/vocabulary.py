@@ -5,11 +5,13 @@ a user who types "</s>" gets the characters, not the end of the sentence.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from tokenizers import (
+    Encoding,
     Regex,
     Tokenizer,
     decoders,
@@ -20,7 +22,11 @@ from tokenizers import (
 )
 
 from saccade.data.pieces import token_after, token_labels, token_spans
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError, DataError, RunError, SaccadeError
+from saccade.printable import printable
+from saccade.regular import regular_file
+
+MAX_BYTES = 256_000_000  # of a tokenizer: the largest in use have a tenth
 
 
 class SpecialTokens(NamedTuple):
@@ -51,7 +57,9 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.encode_special_tokens = True
-        self._tokenizer = tokenizer
+        tokenizer.no_truncation()  # which those of others may ask for, and in silence
+        tokenizer.no_padding()
+        self._tokenizer, self._size = tokenizer, tokenizer.get_vocab_size()
         self.special = _special(tokenizer)
         self._names = {
             number: tokenizer.id_to_token(number) for number in self.special if number is not None
@@ -87,17 +95,27 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        try:
-            return cls(Tokenizer.from_file(str(path)))
-        except Exception as error:  # the library raises plain Exception for any broken file
-            raise RunError(f"{path} is not a tokenizer: {error}") from error
+        """One that was kept, ours or somebody else's; what cannot be used is refused here."""
+        name = printable(path)
+        if regular_file(path, RunError).st_size > MAX_BYTES:
+            raise RunError(f"{name} is not a tokenizer: it has over {MAX_BYTES:,} bytes")
+        with _told(RunError, f"{name} is not a tokenizer"):
+            vocabulary = cls(Tokenizer.from_file(str(path)))
+            numbers = vocabulary._tokenizer.get_vocab().values()
+            highest = max(numbers, default=-1)
+        if highest >= len(vocabulary):
+            raise RunError(
+                f"{name} has {len(vocabulary):,} tokens and numbers up to {highest:,}: they must "
+                "be 0, 1, 2 … without a gap; renumber them"
+            )
+        return vocabulary
 
     def to_json(self) -> str:
         """What `tokenizer.json` holds; any program that uses `tokenizers` reads it."""
         return self._tokenizer.to_str(pretty=True)
 
     def __len__(self) -> int:
-        return self._tokenizer.get_vocab_size()
+        return self._size
 
     def entries(self) -> list[str]:
         """Every token by its number, as the tokenizer itself writes it: no two are the same."""
@@ -105,16 +123,24 @@ class Vocabulary:
         return [token for token, _ in by_number]
 
     def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self._encoded([text])[0].ids
 
     def encode_all(self, texts: list[str]) -> list[list[int]]:
-        return [
-            one.ids for one in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        ]
+        return [one.ids for one in self._encoded(texts, places=False)]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Which characters of the text each token stands for."""
-        return self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return self._encoded([text])[0].offsets
+
+    def _encoded(self, texts: list[str], *, places: bool = True) -> list[Encoding]:
+        tokenizer = self._tokenizer
+        encode = tokenizer.encode_batch if places else tokenizer.encode_batch_fast
+        with _told(DataError, "the tokenizer fails on this text"):
+            found = encode(texts, add_special_tokens=False)
+        highest = max((max(one.ids) for one in found if one.ids), default=-1)
+        if highest >= len(self):  # a part of it may hold numbers of its own
+            raise DataError(f"the tokenizer gives the number {highest:,}, and has {len(self):,}")
+        return found
 
     def decode(self, tokens: list[int]) -> str:
         """The text of some tokens; control tokens have none."""
@@ -144,6 +170,20 @@ class Vocabulary:
 
     def _read(self, tokens: list[int]) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=False)
+
+
+@contextmanager
+def _told(kind: type[SaccadeError], what: str) -> Generator[None]:
+    """What the library raises, as one line: plain exceptions, and panics, which are no exceptions.
+
+    A panic is told on standard error by the library itself as well.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:
+        raise kind(f"{what}: {printable(str(error).partition(chr(10))[0][:200])}") from error
 
 
 def _special(tokenizer: Tokenizer) -> SpecialTokens:

@@ -94,7 +94,7 @@ class Deciding(NamedTuple):
 
     def better(self, value: float, than: float | None) -> bool:
         """Whether it improves on the best so far; a figure that is no number never does."""
-        if than is None:
+        if than is None or not math.isfinite(value):
             return math.isfinite(value)
         return value > than if self.higher else value < than
 

@@ -1,5 +1,7 @@
 """The README of a run: what it is, how well it does, how to use it."""
 
+import math
+
 from saccade.tasks.base import Deciding
 from saccade.train.files import replace_file
 from saccade.train.folder import RunFolder
@@ -33,7 +35,8 @@ Settings are in `config.json`, the course of training in `metrics.jsonl`.
 def _result(deciding: Deciding, best: dict[str, float], step: int) -> str:
     if not best:
         return "Not validated yet."
-    rest = [f"{name} {value:.2f}" for name, value in best.items() if name != deciding.figure]
+    others = {name: value for name, value in best.items() if name != deciding.figure}
+    rest = [f"{name} {value:.2f}" for name, value in others.items() if math.isfinite(value)]
     beside = f" ({', '.join(rest)})" if rest else ""
     return (
         f"Best validation {deciding.label} {best[deciding.figure]:.4f}{beside}, at step {step:,}."

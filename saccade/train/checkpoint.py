@@ -7,8 +7,10 @@ last; then the folder is renamed. No pickle anywhere: loading runs no code.
 
 import hashlib
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,17 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from saccade.errors import CheckpointError, WriteError
-from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
-
-MANIFEST = "manifest.json"
+from saccade.printable import printable
+from saccade.train.files import (
+    clear,
+    explain,
+    read_json,
+    refuse_link,
+    sha256,
+    sync_folder,
+    write_synced,
+)
+from saccade.train.manifest import MANIFEST
 
 
 @dataclass(frozen=True)
@@ -35,17 +45,18 @@ class Checkpoint:
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
     """Write `folder/step-N`, then delete all but it and the `keep` − 1 before it."""
     final = folder / f"step-{checkpoint.step:08d}"
-    temporary = folder / f".tmp-{final.name}"
+    temporary = folder / f".tmp-{final.name}-{os.getpid()}"
     contents = {f"{name}.safetensors": serialise(t) for name, t in checkpoint.tensors.items()}
     contents["state.json"] = json.dumps({**checkpoint.state, "step": checkpoint.step}).encode()
+    refuse_link(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob(".tmp-*"):
-            shutil.rmtree(old)
+            with suppress(OSError):  # one of somebody else's is passed over
+                clear(old)
         temporary.mkdir()
         _write(temporary, contents)
-        if final.exists():  # written before by a run that was then set back by a damaged one
-            shutil.rmtree(final)
+        clear(final)  # written before by a run that was then set back by a damaged one
         temporary.rename(final)
         sync_folder(folder)
     except OSError as error:
@@ -92,15 +103,48 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     for name, digest in manifest.items():
         path = folder / name
         if Path(name).name != name or not path.is_file():
-            raise CheckpointError(f"{path} is missing")
+            raise CheckpointError(f"{printable(path)} is missing")
         if sha256(path) != digest:
             raise CheckpointError(f"{path} is damaged: its content is not what was written")
-    state = read_json(folder / "state.json")
-    if not isinstance(state, dict) or type(state.get("step")) is not int:
-        raise CheckpointError(f"{folder / 'state.json'} does not say which step it is of")
+    state = _checked_state(folder)
     names = [name for name in manifest if name.endswith(".safetensors")]
     tensors = {name.removesuffix(".safetensors"): read_tensors(folder / name) for name in names}
     return Checkpoint(state["step"], tensors, state)
+
+
+def _checked_state(folder: Path) -> dict[str, Any]:
+    """The plain values, each of the kind that training wrote."""
+    path = folder / "state.json"
+    state = read_json(path)
+    if not isinstance(state, dict) or type(state.get("step")) is not int:
+        raise CheckpointError(f"{path} does not say which step it is of")
+    if folder.name != f"step-{state['step']:08d}":
+        raise CheckpointError(f"{path} is of step {state['step']!s:.30}, not of {folder.name}")
+    for name, rule in _FIELDS.items():
+        if name in state and not rule(state[name], state["step"]):
+            raise CheckpointError(f"{path}: {name}={printable(state[name]):.60} cannot be")
+    return state
+
+
+def _is_count(value: Any, step: int) -> bool:
+    return type(value) is int and 0 <= value <= max(step, 1)
+
+
+def _are_figures(value: Any, step: int) -> bool:
+    return isinstance(value, dict) and all(
+        one is None or isinstance(one, float) or (type(one) is int and abs(one) < 1 << 53)
+        for one in value.values()
+    )
+
+
+_FIELDS: dict[str, Callable[[Any, int], bool]] = {
+    "step": _is_count,
+    "best_step": _is_count,
+    "stale": _is_count,
+    "skipped": _is_count,
+    "best": _are_figures,
+    "best_loss": lambda value, step: _are_figures({"loss": value}, step),
+}
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -108,7 +152,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
-        raise CheckpointError(f"{path} is not a sound safetensors file: {error}") from error
+        raise CheckpointError(
+            f"{printable(path)} is not a sound safetensors file: {printable(error)}"
+        ) from error
 
 
 def serialise(tensors: Mapping[str, Tensor]) -> bytes:

@@ -17,14 +17,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from saccade.errors import CheckpointError, RunError
+from saccade.errors import CheckpointError, RunError, out_of_memory
 from saccade.models.protocol import Capturable
+from saccade.printable import printable
 from saccade.tasks.base import Batch, Fillable, Task
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
-from saccade.train.optimizer import make_optimizer, set_rate
+from saccade.train.files import finite
+from saccade.train.optimizer import make_optimizer, set_rate, state_by_parameter
 from saccade.train.prefetch import Prefetch
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
@@ -132,7 +134,7 @@ class Trainer:
         tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
         if self.average is not None:
             tensors["average"] = dict(self.average.model.state_dict())
-        state: dict[str, Any] = {"best": self.best, "best_step": self.best_step}
+        state: dict[str, Any] = {"best": finite(self.best), "best_step": self.best_step}
         return Checkpoint(
             self.step, tensors, {**state, "stale": self.stale, "skipped": self.skipped}
         )
@@ -141,8 +143,10 @@ class Trainer:
         """Go on as if never stopped."""
         try:
             self._restore(checkpoint)
-        except (KeyError, ValueError, RuntimeError, TypeError) as error:
-            reason = str(error).splitlines()[-1].strip()
+        except (LookupError, ValueError, RuntimeError, TypeError) as error:
+            if out_of_memory(error):
+                raise
+            reason = printable((str(error).splitlines() or [type(error).__name__])[-1].strip())
             raise CheckpointError(
                 f"the checkpoint of step {checkpoint.step:,} is of another model: {reason}"
             ) from error
@@ -154,7 +158,7 @@ class Trainer:
         self._restore_optimizer(checkpoint.tensors["optimizer"])
         state, self.step = checkpoint.state, checkpoint.step
         before = {"loss": state["best_loss"]} if "best_loss" in state else state["best"]
-        self.best = {name: value for name, value in before.items() if value is not None}
+        self.best = {name: value for name, value in finite(before).items() if value is not None}
         self.best_step, self.stale = state["best_step"], state["stale"]
         self.skipped = state["skipped"]
 
@@ -304,14 +308,7 @@ class Trainer:
         return {f"{i}.{name}": t for i, parts in state.items() for name, t in parts.items()}
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
-        state: dict[int, dict[str, Tensor]] = {}
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        for key, tensor in tensors.items():
-            index, name = key.split(".", 1)
-            state.setdefault(int(index), {})[name] = tensor
-            wanted = parameters[int(index)].shape
-            if tensor.dim() and tensor.shape != wanted:
-                raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {tuple(wanted)}")
+        state = state_by_parameter(self.optimizer, tensors)
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
 

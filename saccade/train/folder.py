@@ -1,6 +1,7 @@
 """A run as a folder, shaped like a model on the Hub.
 
-config.json, model.safetensors, tokenizer.json, metrics.jsonl, README.md, checkpoints/
+config.json, model.safetensors, tokenizer.json, metrics.jsonl, README.md, checkpoints/; and
+manifest.json with the SHA-256 of the first three
 """
 
 import json
@@ -13,7 +14,8 @@ from torch import nn
 
 from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.train.checkpoint import read_tensors, serialise
-from saccade.train.files import read_json, replace_file
+from saccade.train.files import read_json
+from saccade.train.manifest import Manifest
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.settings import HARMLESS
 
@@ -28,27 +30,37 @@ class RunFolder:
         self.config = path / "config.json"
         self.weights = path / "model.safetensors"
         self.card = path / "README.md"
+        self.manifest = Manifest(path)
 
     def load_recipe(self) -> Recipe:
         """What was trained here; refuses a folder that is not a run."""
         if not self.config.is_file():
             raise RunError(f"{self.path} is not a run: it has no config.json; see `saccade train`")
+        self.manifest.check(leaving_out=self.weights.name)
         try:
             return from_table(read_json(self.config), where=str(self.config))
         except (CheckpointError, ConfigError) as error:
             raise RunError(str(error)) from error
 
     def save_recipe(self, recipe: Recipe) -> None:
-        replace_file(self.config, json.dumps(to_table(recipe), indent=2).encode())
+        content = json.dumps(to_table(recipe), indent=2).encode()
+        self.manifest.replace(self.config.name, content)
 
     def save_assets(self, assets: dict[str, bytes]) -> None:
         """What the task must keep: its tokenizer, names of classes, …; what is there stays."""
         for name, content in assets.items():
-            if not (self.path / name).exists():
-                replace_file(self.path / name, content)
+            if (self.path / name).exists():
+                self.manifest.adopt(name)
+            else:
+                self.manifest.replace(name, content)
 
     def save_weights(self, model: nn.Module) -> None:
-        replace_file(self.weights, serialise(model.state_dict()))
+        self.manifest.replace(self.weights.name, serialise(model.state_dict()))
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the best weights are there, as they were written."""
+        return self.weights.is_file() and self.manifest.sound(self.weights.name)
 
     def load_model(self, device: torch.device) -> nn.Module:
         """The best weights so far, ready to use."""
@@ -57,6 +69,7 @@ class RunFolder:
             raise RunError(f"{self.path} has no model.safetensors yet; train it further")
         with torch.device("meta"):
             model = recipe.model.build()
+        self.manifest.check()
         tensors = read_tensors(self.weights)
         expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
         found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ConfigError, WriteError
-from saccade.train.files import explain, replace_file
+from saccade.train.files import explain, finite, open_own, refuse_link, replace_file
 
 
 class Log:
@@ -13,15 +13,15 @@ class Log:
 
     def __init__(self, path: Path, *, after: int, tensorboard: bool = False) -> None:
         self._path = path
-        if path.exists():
+        if path.is_file() and not path.is_symlink():  # writing refuses anything else
             kept = [line for line in path.read_bytes().split(b"\n") if _step(line) <= after]
             replace_file(path, b"".join(line + b"\n" for line in kept if line))
         self._board = _board(path.parent / "tensorboard") if tensorboard else None
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        line = json.dumps({"step": step, **values}).encode() + b"\n"
+        line = json.dumps({"step": step, **finite(values)}, allow_nan=False).encode() + b"\n"
         try:
-            with self._path.open("ab") as file:
+            with open(self._path, "ab", opener=open_own) as file:
                 file.write(line)
         except OSError as error:
             raise WriteError(explain(error, self._path, len(line))) from error
@@ -48,4 +48,5 @@ def _board(folder: Path) -> Any:
         from torch.utils.tensorboard.writer import SummaryWriter
     except ImportError as error:
         raise ConfigError("tensorboard is not installed; pip install 'saccade[track]'") from error
+    refuse_link(folder)
     return SummaryWriter(str(folder))

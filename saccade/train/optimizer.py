@@ -49,3 +49,31 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
             group["lr"].fill_(scaled)
         else:
             group["lr"] = scaled
+
+
+def state_by_parameter(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
+) -> dict[int, dict[str, Tensor]]:
+    """What a checkpoint holds of each parameter under "NUMBER.NAME"; a ValueError if it cannot be.
+
+    A parameter that never had a gradient has none; every other has all.
+    """
+    numbered = [(p, group) for group in optimizer.param_groups for p in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, _, name = key.partition(".")
+        state.setdefault(int(number), {})[name] = tensor
+    for number, parts in state.items():
+        if not 0 <= number < len(numbered):
+            raise ValueError(f"the optimizer has no parameter {number}")
+        parameter, group = numbered[number]
+        whole, single = torch.Size(parameter.shape), torch.Size()
+        wanted = {"step": single, "exp_avg": whole, "exp_avg_sq": whole}
+        if group["matrices"]:
+            wanted = {"momentum": whole}
+        found = {name: tensor.shape for name, tensor in parts.items()}
+        if found != wanted:
+            raise ValueError(f"of parameter {number} there is {found}, not {wanted}")
+        if not all(tensor.is_floating_point() for tensor in parts.values()):
+            raise ValueError(f"of parameter {number} not all is floating point")
+    return state

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from saccade.errors import RunError
+from saccade.errors import RunError, TrainingError
 from saccade.models.protocol import Packable, StartsFromPublished
 from saccade.tasks.base import Preparation, Task
 from saccade.train.card import write_card
@@ -71,6 +71,12 @@ def train(recipe: Recipe, folder: Path, watch: Watch) -> TrainingOutcome:
             trainer, recipe = _prepare(recipe, run, world, speak)
             preparing = time.perf_counter() - begun
             _go_on(trainer, recipe, run, stop, speak)
+            if not stop.signal and not trainer.best:
+                raise TrainingError(
+                    f"no validation of {folder} gave a finite {trainer.task.deciding.label}, so it "
+                    "has no weights to use; train anew with a lower --train.learning-rate and "
+                    "another --out"
+                )
             training = time.perf_counter() - begun - preparing
             return TrainingOutcome(
                 folder, trainer.step, trainer.best, stop.signal, preparing, training
@@ -148,6 +154,9 @@ def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> bool:
         return False
     _refuse_foreign(checkpoint, _fingerprint(trainer, run), run, watch)
     trainer.restore(checkpoint)
+    if trainer.best and not run.has_weights:
+        watch(Note(f"{run.weights} is missing or damaged: the next validation writes it anew"))
+        trainer.best, trainer.best_step, trainer.stale = {}, 0, 0
     how = "already trained to" if trainer.finished else "going on from"
     watch(Note(f"{how} step {checkpoint.step:,} of {trainer.settings.steps:,}"))
     return True
@@ -159,6 +168,8 @@ def _go_on(
     settings, first = trainer.settings, trainer.world.first
     log = Log(run.metrics, after=trainer.step, tensorboard=settings.tensorboard) if first else None
     clock = Clock()
+    if trainer.finished and not trainer.best:
+        _validate(trainer, run, log, watch)
     while not trainer.finished:
         trainer.advance()
         step = trainer.step

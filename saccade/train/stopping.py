@@ -5,12 +5,13 @@ import os
 import signal
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
 
 from saccade.errors import RunError, WriteError
+from saccade.printable import printable
+from saccade.train.files import open_own
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -49,27 +50,29 @@ def stop_on_signals() -> Generator[StopRequest, None, None]:
 @contextmanager
 def locked(folder: Path) -> Generator[None, None, None]:
     """Own a run folder. The kernel lets go of the lock even after kill -9."""
-    with _lock_file(folder) as file:
+    handle = _lock_file(folder)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
+            owner = printable(os.pread(handle, 200, 0).decode(errors="replace"))
             raise RunError(
-                f"{folder} is being trained by {owner}; wait for it, or use another --out"
+                f"{folder} is being trained by {owner or 'another process'}; wait for it, or use "
+                "another --out"
             ) from error
-        file.seek(0)
-        file.truncate()
-        file.write(f"pid {os.getpid()} on {socket.gethostname()}")
-        file.flush()
+        with suppress(OSError):  # without a byte free the lock holds all the same
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"pid {os.getpid()} on {socket.gethostname()}".encode(), 0)
         yield
+    finally:
+        os.close(handle)
 
 
-def _lock_file(folder: Path) -> TextIO:
+def _lock_file(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return (folder / ".lock").open("a+")
+        return open_own(folder / ".lock", os.O_RDWR)
     except OSError as error:
         raise WriteError(
-            f"cannot write {folder}: {error.strerror}; choose another folder with --out"
+            f"cannot write {printable(folder)}: {error.strerror}; choose another folder with --out"
         ) from error

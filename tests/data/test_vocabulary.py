@@ -183,7 +183,7 @@ def test_a_broken_file_is_no_tokenizer(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_no_tokenizer(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"nowhere\.json is not a tokenizer: "):
+    with pytest.raises(RunError, match=r"nowhere\.json does not exist"):
         Vocabulary.load(tmp_path / "nowhere.json")
 
 

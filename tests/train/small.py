@@ -90,6 +90,12 @@ def ignore(event: object) -> None:
     """Watch nothing."""
 
 
+def rewrite(path: Path, text: str) -> None:
+    """Change a file of a run on purpose: nobody vouches for it then."""
+    path.write_text(text)
+    path.with_name("manifest.json").unlink()
+
+
 class HaltError(Exception):
     """Thrown from `watch` to end a run without its consent."""
 

@@ -196,6 +196,33 @@ def test_a_state_without_a_step_is_refused_even_if_its_digest_is_right(
         load_checkpoint(folder)
 
 
+FORGED: list[tuple[str, Any]] = [
+    *[("step", wrong) for wrong in (-20, 21, 20.0, True, 10**400, "20")],
+    *[
+        (name, wrong)
+        for name in ("best_step", "stale", "skipped")
+        for wrong in (-1, 21, 2.5, True, "3", None, 10**400, [], {})
+    ],
+    *[("best", wrong) for wrong in ([], 3, "x", {"loss": "low"}, {"loss": [1]}, {"loss": 10**400})],
+    *[("best_loss", wrong) for wrong in ("low", [], 10**400)],
+]
+
+
+@pytest.mark.parametrize(("name", "value"), FORGED)
+def test_a_forged_field_is_refused_even_if_its_digest_is_right(
+    name: str, value: Any, two: Path
+) -> None:
+    folder = two / "step-00000020"
+    content = json.dumps({**json.loads((folder / "state.json").read_text()), name: value})
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "state.json").write_text(content)
+    manifest["state.json"] = hashlib.sha256(content.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    found, (trouble,) = load_newest(two)
+    assert (found and found.step) == 10
+    assert "step-00000020/state.json" in trouble
+
+
 @pytest.mark.parametrize("failing", range(4))
 def test_a_full_disk_leaves_the_earlier_checkpoints_as_they_were(
     failing: int, two: Path, monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,8 @@ KILLS = [
     ("after-step", 8, 0),
     ("rename", 9, 0),
     ("rename", 9, 1),
+    ("weights", 10, 1),
+    ("weights", 10, 2),
     ("weights", 10, 0),
     ("delete", 10, 0),
     ("before-step", 11, 0),

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small
 import torch
 from safetensors.torch import load_file
 from small import HaltError, halt_at, hashes, ignore, losses, same_run, small_recipe, train_noting
-from small import write_corpus as write
 
 from saccade.errors import CheckpointError, RunError
 from saccade.tasks.translation.task import Translation
@@ -25,7 +25,7 @@ STEPS = 24  # an epoch has 3½ updates
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("corpus"))
+    return small.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_without_a_good_checkpoint_it_stops_and_does_not_start_anew(run: Path, d
 def test_a_checkpoint_of_another_model_is_refused(run: Path, data: Path) -> None:
     config = json.loads((run / "config.json").read_text())
     config["model"]["hidden"] = 16
-    (run / "config.json").write_text(json.dumps(config))
+    small.rewrite(run / "config.json", json.dumps(config))
     recipe = small_recipe(data, steps=STEPS)
     with pytest.raises(CheckpointError, match="step 15 is of another model: size mismatch for"):
         train(replace(recipe, model=replace(recipe.model, hidden=16)), run, ignore)  # type: ignore
@@ -149,7 +149,7 @@ def own(run: Path, data: Path, tmp_path: Path) -> tuple[Path, Path]:
     corpus = Path(shutil.copytree(data, tmp_path / "corpus"))
     config = json.loads((run / "config.json").read_text())
     config["task"]["data"] = str(corpus)
-    (run / "config.json").write_text(json.dumps(config))
+    small.rewrite(run / "config.json", json.dumps(config))
     return run, corpus
 
 
@@ -183,7 +183,7 @@ def test_changed_data_are_refused(split: str, change: str, own: tuple[Path, Path
 @pytest.mark.parametrize(("old", "new"), [('"trois"', '"drei"'), ("\n", "\n\n")])
 def test_a_changed_tokenizer_is_refused(old: str, new: str, run: Path, data: Path) -> None:
     path = run / "tokenizer.json"
-    path.write_text(path.read_text().replace(old, new, 1))
+    small.rewrite(path, path.read_text().replace(old, new, 1))
     with pytest.raises(RunError, match=r"the tokenizer of .* changed since step 15"):
         train(small_recipe(data, steps=STEPS), run, ignore)
 

@@ -105,14 +105,17 @@ def log(step: int, detail: int) -> None:
     Log.write = torn  # type: ignore[method-assign]
 
 
-def weights(step: int, _: int) -> None:
-    """The best weights are written, but not yet in place."""
-    write = files.write_synced
+def weights(step: int, detail: int) -> None:
+    """The best weights are written, but not yet in place; or their list is (1 before, 2 after)."""
+    write, left = files.write_synced, [max(detail, 1)]
+    name = ".tmp-manifest.json" if detail else ".tmp-model.safetensors"
 
     def dying(path: Path, content: bytes) -> None:
         write(path, content)
-        if Now.step == step and path.name == ".tmp-model.safetensors":
-            die()
+        if Now.step == step and path.name == name:
+            left[0] -= 1
+            if not left[0]:
+                die()
 
     files.write_synced = dying
 

@@ -5,7 +5,8 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from saccade.errors import SaccadeError
+from saccade.errors import SaccadeError, out_of_memory
+from saccade.printable import printable
 
 
 class Command(NamedTuple):
@@ -67,6 +68,15 @@ COMMANDS = {
 }
 
 
+# What takes less memory.
+LESS_INPUT = "give fewer or shorter texts, or smaller images, at once, or lower --beam"
+LESS = {
+    "train": "lower --train.batch-tokens and raise --train.accumulate, or lower --model.width",
+    "export": "export where there is more, or from a smaller model",
+    "bench": "lower the sizes that it compares",
+}
+
+
 def usage() -> str:
     """What `saccade` alone prints."""
     lines = [f"  {f'{name} {one.given}':<16} {one.about}" for name, one in COMMANDS.items()]
@@ -118,8 +128,13 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except (MemoryError, RuntimeError, OSError) as error:
+        if not out_of_memory(error):
+            raise
+        told = str(error).strip().partition("\n")[0][:200]
+        _fail(f"out of memory ({told or 'none is left'}); {LESS.get(name, LESS_INPUT)}", 1)
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"saccade: {message}", file=sys.stderr)
+    print(f"saccade: {printable(message, lines=True)}", file=sys.stderr)
     sys.exit(code)

@@ -11,12 +11,20 @@ from typing import Any
 
 from saccade.errors import CheckpointError, ConfigError, WriteError
 from saccade.tasks.tokenizer import TOKENIZER
-from saccade.train.files import explain, read_json, sha256, sync_folder, write_synced
+from saccade.train.files import (
+    clear,
+    explain,
+    read_json,
+    refuse_link,
+    sha256,
+    sync_folder,
+    write_synced,
+)
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import to_table
 
 CARD = "saccade.json"
-LAYOUT = 2  # raised when what an export holds changes, so that old ones are made anew
+LAYOUT = 3  # raised when what an export holds changes, so that old ones are made anew
 
 
 def require(package: str) -> ModuleType:
@@ -46,13 +54,21 @@ def describe(run: RunFolder, to: str, quantization: str) -> dict[str, Any]:
 
 
 def is_fresh(folder: Path, description: dict[str, Any]) -> bool:
-    """Whether a folder holds an export of exactly this."""
+    """Whether a folder holds an export of exactly this, every byte as it was written."""
     if not (folder / CARD).is_file():
         return False
     try:
-        return read_json(folder / CARD) == json.loads(json.dumps(description))
-    except CheckpointError:
+        card = read_json(folder / CARD)
+        files = card.pop("files") if isinstance(card, dict) else None
+        return card == json.loads(json.dumps(description)) and files == _digests(folder)
+    except (CheckpointError, KeyError, OSError):
         return False
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Of all that an engine reads: not of the README, which a person may add to."""
+    names = sorted(path.name for path in folder.iterdir() if path.name not in (CARD, "README.md"))
+    return {name: sha256(folder / name) for name in names}
 
 
 def write_export(
@@ -64,15 +80,17 @@ def write_export(
     """
     if final.exists() and not (final / CARD).is_file():
         raise ConfigError(f"{final} is there and is not an export; name another folder with --out")
+    refuse_link(final.parent)
     temporary, old = (final.with_name(f".{word}-{final.name}") for word in ("tmp", "old"))
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         for leftover in (temporary, old):
-            shutil.rmtree(leftover, ignore_errors=True)
+            clear(leftover)
         temporary.mkdir()
         fill(temporary)
         shutil.copyfile(run.path / TOKENIZER, temporary / TOKENIZER)
-        write_synced(temporary / CARD, json.dumps(description, indent=2).encode())
+        card = {**description, "files": _digests(temporary)}
+        write_synced(temporary / CARD, json.dumps(card, indent=2).encode())
         _sync(temporary)
         if final.exists():
             final.rename(old)

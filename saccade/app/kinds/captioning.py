@@ -44,11 +44,11 @@ from saccade.app.serve.steps import (
 )
 from saccade.attention.look.glance import Glance
 from saccade.data.images.members import Member
-from saccade.data.readers.images.tree import printable
 from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import OnStep
 from saccade.errors import ConfigError
+from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.captioning.captioner import AnyImage, ImageCaptioner, WrittenCaption, pixels_of
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
@@ -168,7 +168,7 @@ class CaptioningModel:
 def _name(image: AnyImage, number: int) -> str:
     if isinstance(image, Member):
         return image.name
-    return printable(str(image)) if isinstance(image, str | Path) else f"image {number}"
+    return printable(image) if isinstance(image, str | Path) else f"image {number}"
 
 
 def _load(run: LoadedRun) -> CaptioningModel:

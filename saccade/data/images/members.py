@@ -4,14 +4,16 @@ A member says where its bytes lie and nothing else. It may be sent to other proc
 open file, and reading one of a million needs none of the others.
 """
 
-import stat
 import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from saccade.data.unpacking import refuse_bomb
 from saccade.errors import DataError
+from saccade.printable import printable
+from saccade.regular import regular_file
 
 MAX_BYTES = 256_000_000  # of one image: far above any photograph, far below what hurts
 _ZIP_HEADER = struct.Struct("<4s22xHH")  # a local header: mark, …, lengths of name and extra field
@@ -33,13 +35,8 @@ class Member:
     @classmethod
     def of(cls, path: Path, *, name: str = "") -> "Member":
         """A file on its own."""
-        try:
-            status = path.stat()
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read: {_why(error)}") from None
-        if not stat.S_ISREG(status.st_mode):  # opening a FIFO would wait for ever
-            raise DataError(f"{path} is not a regular file; copy its content into one first")
-        return cls(path, name or str(path), status.st_size, status.st_mtime_ns)
+        status = regular_file(path, DataError)
+        return cls(path, name or printable(path), status.st_size, status.st_mtime_ns)
 
     def read(self, *, most: int = MAX_BYTES) -> bytes:
         """All its bytes, if there are no more than `most`."""
@@ -49,7 +46,7 @@ class Member:
             with self.path.open("rb") as file:
                 raw = self._bytes(file)
         except OSError as error:
-            raise DataError(f"{self.name} cannot be read: {_why(error)}") from None
+            raise DataError(f"{self.name} cannot be read: {error.strerror or error}") from None
         if len(raw) != self.size:
             raise DataError(
                 f"{self.name} has {len(raw):,} bytes where there were {self.size:,}; "
@@ -71,6 +68,12 @@ class ZipMember(Member):
     checksum: int = 0
 
     def _bytes(self, file: BinaryIO) -> bytes:
+        refuse_bomb(
+            self.name,
+            packed=self.packed,
+            unpacked=self.size,
+            way_out="if it is meant, unpack the archive to a folder",
+        )
         file.seek(self.offset)
         head = file.read(_ZIP_HEADER.size)
         if len(head) < _ZIP_HEADER.size or not head.startswith(b"PK\3\4"):
@@ -89,7 +92,3 @@ class ZipMember(Member):
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, self.size + 1)
         except zlib.error as error:
             raise DataError(f"{self.name} is damaged in {self.path}: {error}") from None
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

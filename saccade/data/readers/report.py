@@ -1,6 +1,7 @@
 """What was read, what was wrong with it, and when to stop.
 
-Bad rows are all counted before anyone is told: a person mends a file once, not once per row.
+Bad rows are counted before anyone is told: a person mends a file once, not once per row. But not
+for ever: a file with thousands of them is not the one that was meant.
 """
 
 from abc import ABC, abstractmethod
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from saccade.errors import ConfigError, DataError
+from saccade.printable import printable
 
 KEPT = 1_000  # problems held in memory; the rest are only counted
+BEYOND = 10_000  # bad rows that are counted beyond those that may be skipped
 SHOWN = 10
 
 Raw = TypeVar("Raw")
@@ -29,7 +32,7 @@ class Problem:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}"
+        return f"{printable(self.file)}:{self.line}: {printable(self.reason)}"
 
 
 class BadRow(Exception):  # noqa: N818 (a finding about one row, which its reader always catches)
@@ -125,22 +128,28 @@ def collect(
             kinds[row.reason.partition(":")[0]] += 1
             if len(problems) < KEPT:
                 problems.append(row)
+            if kinds.total() >= skip_bad + BEYOND:
+                break
         else:
             good.append(row)
     if kinds.total() > skip_bad or not good:
-        raise DataError(_complaint(joined_names(files), problems, kinds, any_good=bool(good)))
+        names, stopped = joined_names(files), kinds.total() >= skip_bad + BEYOND
+        raise DataError(_complaint(names, problems, kinds, any_good=bool(good), stopped=stopped))
     return into(good, problems, len(good) - len(set(good)), list(files), dict(kinds))
 
 
 def _complaint(
-    names: str, problems: Sequence[Problem], kinds: Counter[str], *, any_good: bool
+    names: str, problems: Sequence[Problem], kinds: Counter[str], *, any_good: bool, stopped: bool
 ) -> str:
     bad = kinds.total()
     if not bad:
         return f"{names}: no rows at all; fill it or take it away"
-    told = [f"{names}: {counted(bad, 'bad row')} ({_by_kind(kinds)}); the first are:"]
+    which = "the first are" if not stopped else "reading stopped there; the first are"
+    told = [f"{names}: {counted(bad, 'bad row')} ({_by_kind(kinds)}); {which}:"]
     told += [f"  {problem}" for problem in problems[:SHOWN]]
-    if any_good:
+    if any_good and stopped:
+        told.append("mend them, or pass --skip-bad with as many as you would leave out")
+    elif any_good:
         told.append(f"mend them, or pass --skip-bad {bad} to leave them out")
     else:
         told.append("not one row is good: is this the data, and the form of it, that you meant?")
@@ -159,10 +168,10 @@ def counted(count: int, noun: str) -> str:
 
 def joined_names(files: Iterable[str]) -> str:
     """The files' names for a report: train.en + train.de."""
-    return " + ".join(Path(file).name for file in files)
+    return " + ".join(printable(Path(file).name) for file in files)
 
 
 def listed(names: Sequence[str]) -> str:
     """The first ten."""
-    shown = list(names[:10])
+    shown = [printable(name) for name in names[:10]]
     return ", ".join(shown + [f"… ({len(names)} in all)"] * (len(names) > len(shown)))

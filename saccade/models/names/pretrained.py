@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from saccade.errors import CheckpointError
 from saccade.models.names import vit as vit_names
 from saccade.models.vision.vit import Vit
+from saccade.printable import printable
+from saccade.regular import regular_file
 
 # Where training scripts put the weights; an average over training is what they then evaluate.
 WRAPPINGS = (
@@ -132,11 +134,13 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def _loaded(path: Path) -> Any:
     """What a file holds; its content says of which kind it is, whatever its name."""
+    size = regular_file(path, CheckpointError).st_size
     try:
         with path.open("rb") as file:
             safe = file.read(9)[8:] == b"{"  # after the length of the header, the header
         if safe:
             return load_file(path)
+        _refuse_packed(path, size)
         # Training scripts leave their arguments beside the weights; such a namespace runs nothing.
         with torch.serialization.safe_globals([argparse.Namespace]), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Detected pickle protocol")  # it is read or refused
@@ -149,8 +153,22 @@ def _loaded(path: Path) -> Any:
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
     except BROKEN as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason = printable(str(error).strip().partition("\n")[0])
         raise CheckpointError(f"{path} is damaged, or no file of weights: {reason}") from error
+
+
+def _refuse_packed(path: Path, size: int) -> None:
+    """Torch packs nothing: a member that is packed, or that others overlap, is a bomb."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
+    if packed or sum(member.file_size for member in members) > size:
+        raise CheckpointError(
+            f"{printable(path)} is compressed, as torch.save never does, and may unpack to any "
+            "size; save the model's state_dict() again, best as safetensors"
+        )
 
 
 BROKEN = (
@@ -194,4 +212,4 @@ def _shape(tensor: Tensor) -> str:
 def _some(names: Iterable[str]) -> str:
     names = list(names)
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    return ", ".join([*names[:SHOWN], *more])
+    return ", ".join([*(printable(name)[:200] for name in names[:SHOWN]), *more])

@@ -37,6 +37,45 @@ def test_an_export_is_fresh_until_any_thing_it_was_made_of_changes(
     assert not is_fresh(out, description)
 
 
+@pytest.mark.parametrize("harm", ["cut", "flipped", "missing", "added", "card"])
+@pytest.mark.parametrize("name", ["model", "tokenizer.json"])
+def test_a_damaged_export_is_not_fresh_and_is_made_anew(
+    harm: str, name: str, translator_run: Path, tmp_path: Path
+) -> None:
+    run, out = RunFolder(translator_run), tmp_path / "out"
+    write_export(run, out, {"of": "this"}, fill_with("one"))
+    assert is_fresh(out, {"of": "this"})
+    (out / "README.md").write_text("notes of mine")
+    assert is_fresh(out, {"of": "this"})
+    raw = (out / name).read_bytes()
+    match harm:
+        case "cut":
+            (out / name).write_bytes(raw[:-1])
+        case "flipped":
+            (out / name).write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
+        case "missing":
+            (out / name).unlink()
+        case "added":
+            (out / "more").mkdir()
+        case _:
+            (out / CARD).write_text("[]")
+    assert not is_fresh(out, {"of": "this"})
+    write_export(run, out, {"of": "this"}, fill_with("one"))
+    assert is_fresh(out, {"of": "this"})
+
+
+@pytest.mark.parametrize("name", [".tmp-out", ".old-out"])
+def test_a_stray_in_the_way_goes_and_where_it_leads_stays(
+    name: str, translator_run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious").write_text("")
+    (tmp_path / name).symlink_to(tmp_path / "mine")
+    write_export(RunFolder(translator_run), tmp_path / "out", {}, fill_with("one"))
+    assert files(tmp_path) == {"mine", "out"}
+    assert files(tmp_path / "mine") == {"precious"}
+
+
 def test_a_new_export_takes_the_place_of_the_old_and_leaves_nothing_behind(
     translator_run: Path, tmp_path: Path
 ) -> None:
@@ -44,7 +83,7 @@ def test_a_new_export_takes_the_place_of_the_old_and_leaves_nothing_behind(
     for text in ("one", "two"):
         write_export(run, out, {"of": text}, fill_with(text))
     assert (out / "model").read_text() == "two"
-    assert json.loads((out / CARD).read_text()) == {"of": "two"}
+    assert json.loads((out / CARD).read_text())["of"] == "two"
     assert files(tmp_path) == {"out"}
 
 

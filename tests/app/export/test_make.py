@@ -1,6 +1,7 @@
 """From a run to an export and back, from Python and from the command line."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -48,7 +49,15 @@ def test_an_export_is_written_once_and_again_after_more_training(translator_run:
         assert export_run(folder, "ctranslate2", quantization="int8") == (first, True)
         assert (first / "model.bin").read_bytes() != before
     finally:
-        folder.weights.write_bytes(weights)
+        folder.manifest.replace(folder.weights.name, weights)
+
+
+@pytest.mark.parametrize("name", ["model.bin", "config.json", "saccade.json"])
+def test_an_export_that_was_cut_short_is_made_anew(name: str, translator_run: Path) -> None:
+    cut = translator_run / "exports" / "ctranslate2-float32" / name
+    before = load(translator_run, engine="ctranslate2").predict(TEXTS[0]).text
+    os.truncate(cut, cut.stat().st_size // 2)
+    assert load(translator_run, engine="ctranslate2").predict(TEXTS[0]).text == before
 
 
 def test_int8_is_smaller_and_can_be_used(translator_run: Path) -> None:

@@ -143,6 +143,48 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, harm: str) -> None:
     assert torch.equal(again[torch.arange(20)], expected(images, SMALL))
 
 
+@pytest.mark.parametrize("bit", range(8))
+@pytest.mark.parametrize("where", [0.3, 0.6, 0.999])
+def test_no_flipped_bit_of_a_pixel_is_learnt_from_and_the_way_out_works(
+    tmp_path: Path, bit: int, where: float
+) -> None:
+    images, every = members(tmp_path / "data"), torch.arange(20)
+    home = image_cache(images, tmp_path / "kept", settings=SMALL).folder
+    flip(home / "images.npy", where, bit)
+    cache = image_cache(images, tmp_path / "kept", settings=SMALL)
+    with pytest.raises(DataError, match="damaged and given up; run the same again"):
+        cache[every]
+    again = image_cache(images, tmp_path / "kept", settings=SMALL)
+    assert torch.equal(again[every], expected(images, SMALL))
+
+
+@pytest.mark.parametrize("where", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+def test_no_flipped_bit_of_the_index_is_believed(tmp_path: Path, where: float) -> None:
+    images = members(tmp_path / "data", bad=(3,))
+    first = image_cache(images, tmp_path / "kept", settings=SMALL)
+    flip(first.folder / "index.json", where, 1)
+    again = image_cache(images, tmp_path / "kept", settings=SMALL)
+    assert (again.bad, again.digest) == (first.bad, first.digest)
+
+
+def flip(path: Path, where: float, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[int(len(content) * where)] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def test_the_lock_is_not_written_through_a_link(tmp_path: Path) -> None:
+    images = members(tmp_path / "data")
+    home = image_cache(images, tmp_path / "kept", settings=SMALL).folder
+    for path in (tmp_path / "kept").iterdir():
+        path.rename(tmp_path / path.name)
+    (tmp_path / "victim").write_text("precious")
+    home.with_suffix(".lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(WriteError, match="cannot keep images in"):
+        image_cache(images, tmp_path / "kept", settings=SMALL)
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
 def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     images = members(tmp_path / "data")
 

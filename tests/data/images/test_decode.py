@@ -1,6 +1,7 @@
 """Any picture comes out upright in RGB; anything else is one line that names it."""
 
 import io
+import os
 import pickle
 import struct
 import zlib
@@ -223,7 +224,9 @@ def test_a_refusal_names_the_file_and_the_reason(tmp_path: Path, raw: bytes, tol
 
 def test_a_file_that_is_not_there_or_not_a_file_is_refused(tmp_path: Path) -> None:
     assert "unreadable image" in refusal(tmp_path / "none.png")
-    assert "not a regular file" in refusal(tmp_path)
+    assert "is a directory" in refusal(tmp_path)
+    os.mkfifo(tmp_path / "fifo.png")
+    assert "not a regular file" in refusal(tmp_path / "fifo.png")
     assert "unreadable image" in refusal(Path("a\0b"))
 
 

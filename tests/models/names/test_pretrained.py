@@ -1,7 +1,10 @@
 """Weights of others: whatever they are wrapped in and called, told what became of each."""
 
 import argparse
+import os
 import pickle
+import struct
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from saccade.errors import CheckpointError
-from saccade.models.names.pretrained import Report, load_pretrained
+from saccade.models.names.pretrained import Report, load_pretrained, read_weights
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 from saccade.models.vision.mobilenet import MobileNetConfig
 from saccade.models.vision.resnet import ResNetConfig
@@ -313,6 +316,51 @@ def _torn(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
 
 
+def _repacked(method: int) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        torch.save({"head.weight": torch.zeros(1_000_000)}, path)
+        with zipfile.ZipFile(path) as before:
+            held = {info.filename: before.read(info) for info in before.infolist()}
+        with zipfile.ZipFile(path, "w", method) as after:
+            for name, content in held.items():
+                after.writestr(name, content)
+
+    return write
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_packed_file_is_refused_before_it_bursts(method: int, tmp_path: Path) -> None:
+    path = tmp_path / "weights.pth"
+    _repacked(method)(path)
+    with pytest.raises(CheckpointError, match=r"is compressed, as torch\.save never does"):
+        read_weights(path)
+
+
+def test_members_that_overlap_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.pth"
+    _repacked(zipfile.ZIP_STORED)(path)
+    assert set(read_weights(path)) == {"head.weight"}
+    raw = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:  # an entry more for the same bytes
+        directory = archive.start_dir
+    tail = raw.rindex(b"PK\5\6")
+    entries, end = raw[directory:tail], bytearray(raw[tail:])
+    count = int.from_bytes(end[8:10], "little")
+    end[8:12] = struct.pack("<HH", 2 * count, 2 * count)
+    end[12:16] = struct.pack("<I", 2 * len(entries))
+    path.write_bytes(raw[:directory] + 2 * entries + end)
+    with pytest.raises(CheckpointError):
+        read_weights(path)
+
+
+@pytest.mark.parametrize("name", ["weights.pth", "folder/model.safetensors"])
+def test_a_fifo_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CheckpointError, match=r"is not a regular file|holds none of"):
+        read_weights((tmp_path / name) if "folder" not in name else tmp_path / "folder")
+
+
 DAMAGED: dict[str, Callable[[Path], Any]] = {
     "nothing": lambda path: path.write_bytes(b""),
     "text": lambda path: path.write_text("<html>404: this is not the file you want</html>"),
@@ -340,4 +388,4 @@ def test_what_is_no_file_of_weights_is_refused_in_one_line(damage: str, tmp_path
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError) as error:
         load_pretrained(built(SMALL["vit"], 1), tmp_path / "none.pth")
-    assert str(error.value) == f"{tmp_path / 'none.pth'} cannot be read: No such file or directory"
+    assert str(error.value) == f"{tmp_path / 'none.pth'} does not exist; check the path"

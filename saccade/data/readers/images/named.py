@@ -9,9 +9,10 @@ from pathlib import Path
 from saccade.data.images.decode import ImageError
 from saccade.data.images.members import Member
 from saccade.data.readers.images.read import ENDINGS
-from saccade.data.readers.images.tree import ARCHIVES, Tree, join, printable, tree_of
+from saccade.data.readers.images.tree import ARCHIVES, Tree, join, tree_of
 from saccade.data.readers.report import BadRow
 from saccade.errors import DataError
+from saccade.printable import printable
 
 Named = tuple[str, Path | Member | DataError]
 

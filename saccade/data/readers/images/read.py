@@ -14,10 +14,11 @@ from saccade.data.readers.images.coco import (
 from saccade.data.readers.images.find import CaptionSource, find_captions, stems_of
 from saccade.data.readers.images.metadata import metadata_rows
 from saccade.data.readers.images.rows import ImageRow, ImagesRead
-from saccade.data.readers.images.tree import Tree, join, printable, tree_of
+from saccade.data.readers.images.tree import Tree, join, tree_of
 from saccade.data.readers.report import BadRow, Problem, collect
 from saccade.data.readers.stems import SPLITS, fitting_stems
 from saccade.errors import DataError
+from saccade.printable import printable
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 

@@ -15,8 +15,9 @@ from typing import Protocol
 from saccade.data.images.members import Member, ZipMember
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.stems import SPLITS
-from saccade.data.readers.text.lines import file_status
 from saccade.errors import DataError
+from saccade.printable import printable
+from saccade.regular import file_status, regular_file
 
 ARCHIVES = (".tar", ".zip")
 _SPLITS = {name for names in SPLITS.values() for name in names}
@@ -44,7 +45,7 @@ class Tree(Protocol):
 
 def tree_of(data: Path) -> tuple[Tree, str]:
     """A folder or an archive, and the name of the folder within it where the data begin."""
-    status = file_status(data)
+    status = file_status(data, DataError)
     if stat.S_ISDIR(status.st_mode):
         return Folder(data), ""
     if data.name.lower().endswith(_PACKED):
@@ -56,8 +57,7 @@ def tree_of(data: Path) -> tuple[Tree, str]:
         raise DataError(
             f"{data}: images are read from a folder, .tar, .zip, .jsonl or COCO .json; give one"
         )
-    if not stat.S_ISREG(status.st_mode):
-        raise DataError(f"{data} is not a regular file; copy its content into one first")
+    regular_file(data, DataError)
     archive = _indexed(data, status.st_size, status.st_mtime_ns)
     return archive, archive.top
 
@@ -96,7 +96,7 @@ class Folder:
             return None
         if not stat.S_ISREG(status.st_mode):
             raise BadRow(f"not a file: {name[:200]!r} is a folder or a device")
-        return Member(path, printable(str(path)), status.st_size, status.st_mtime_ns)
+        return Member(path, printable(path), status.st_size, status.st_mtime_ns)
 
     def files(self, folder: str) -> list[str]:
         return [entry.name for entry in self._entries(folder) if not entry.is_dir()]
@@ -189,7 +189,10 @@ def _tarred(path: Path, _: int, stamp: int) -> Iterator[tuple[str, Member | str]
             if not info.isreg() or info.issparse():
                 yield name, "a link or a device in the archive"
                 continue
-            yield name, Member(path, f"{path}/{name}", info.size, stamp, info.offset_data)
+            yield (
+                name,
+                Member(path, printable(f"{path}/{name}"), info.size, stamp, info.offset_data),
+            )
 
 
 def _zipped(path: Path, size: int, stamp: int) -> Iterator[tuple[str, Member | str]]:
@@ -208,7 +211,7 @@ def _zipped(path: Path, size: int, stamp: int) -> Iterator[tuple[str, Member | s
                     name,
                     ZipMember(
                         path,
-                        f"{path}/{name}",
+                        printable(f"{path}/{name}"),
                         info.file_size,
                         stamp,
                         info.header_offset,
@@ -221,11 +224,7 @@ def _zipped(path: Path, size: int, stamp: int) -> Iterator[tuple[str, Member | s
 
 def _named(name: str) -> str | None:
     try:
-        return printable(inner(name))
+        # Names may be any bytes; what is looked for is text.
+        return inner(name.encode(errors="surrogateescape").decode(errors="replace"))
     except BadRow:
         return None
-
-
-def printable(name: str) -> str:
-    """Names on disk may be any bytes; a message must be text."""
-    return name.encode(errors="surrogateescape").decode(errors="replace")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from saccade.data.readers.report import listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
-from saccade.data.readers.text.lines import file_status
 from saccade.errors import DataError
+from saccade.regular import file_status
 
 PAIR_FORMS = ("tsv", "jsonl", "parquet")
 TEXT_FORMS = ("txt", "jsonl", "parquet")
@@ -101,7 +101,7 @@ def order_hint(languages: Collection[str]) -> str:
 
 
 def _is_folder(data: Path) -> bool:
-    return stat.S_ISDIR(file_status(data).st_mode)
+    return stat.S_ISDIR(file_status(data, DataError).st_mode)
 
 
 def _single(data: Path, split: str) -> NamedFile:

@@ -6,43 +6,31 @@ carriage returns, any of which would move every later line of one file against i
 
 import gzip
 import io
-import os
-import stat
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from saccade.data.readers.report import BadRow
+from saccade.data.unpacking import ROW, refuse_bomb
 from saccade.errors import DataError
+from saccade.regular import regular_file
 
 MAX_LINE = 1_000_000  # bytes: far above any sentence, far below what hurts
-MAX_DOCUMENT = 2_000_000_000  # bytes, unpacked: a small gzip file can hold terabytes
+MAX_REST = 1_000_000_000  # bytes of a longer line that are passed over: no file of text has more
+MAX_DOCUMENT = 2_000_000_000  # bytes that are held at once
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 16
-
-
-def file_status(path: Path) -> os.stat_result:
-    """What is at this path, following links."""
-    try:
-        return path.stat()
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist; check the path") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise DataError(f"{path} cannot be read: {error}") from None
 
 
 @contextmanager
 def opened(path: Path) -> Generator[io.BufferedReader]:
     """The bytes of a regular file, unpacked; whatever fails while reading is a DataError."""
-    mode = file_status(path).st_mode
-    if stat.S_ISDIR(mode):
-        raise DataError(f"{path} is a directory where a file should be; remove or rename it")
-    if not stat.S_ISREG(mode):  # opening a FIFO would wait for ever
-        raise DataError(f"{path} is not a regular file; copy its content into one first")
+    size = regular_file(path, DataError).st_size
     try:
-        with _stream(path) as stream:
+        with _stream(path, size) as stream:
             yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
@@ -52,10 +40,33 @@ def opened(path: Path) -> Generator[io.BufferedReader]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _stream(path: Path) -> io.BufferedReader:
+def _stream(path: Path, size: int) -> io.BufferedReader:
     if path.suffix == ".gz":
-        return io.BufferedReader(gzip.GzipFile(path), CHUNK)
+        return io.BufferedReader(_Unpacked(path, size), CHUNK)
     return path.open("rb")
+
+
+class _Unpacked(io.RawIOBase):
+    """What is in a gzip file, as far as it is honest."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path, self._size, self._total = path, size, 0
+        self._inside = gzip.GzipFile(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        piece = self._inside.read(len(buffer))
+        self._total += len(piece) + ROW * piece.count(b"\n")
+        way_out = "if it is meant, unpack it and give the plain file"
+        refuse_bomb(self._path, packed=self._size, unpacked=self._total, way_out=way_out)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._inside.close()
+        super().close()
 
 
 def lines(path: Path) -> Iterator[bytes | None]:
@@ -70,16 +81,19 @@ def lines_in(stream: io.BufferedReader, name: str) -> Iterator[bytes | None]:
     if not first:
         raise DataError(f"{name} is empty: it holds no lines; fill it or take it away")
     for line in chain([first], iter(lambda: stream.readline(MAX_LINE + 2), b"")):
-        yield _ended(line, stream)
+        yield _ended(line, stream, name)
 
 
-def _ended(line: bytes, stream: io.BufferedReader) -> bytes | None:
+def _ended(line: bytes, stream: io.BufferedReader, name: str) -> bytes | None:
     if line.endswith(b"\n"):
         line = line[:-2] if line.endswith(b"\r\n") else line[:-1]
     elif len(line) > MAX_LINE:
-        rest = line
+        rest, passed = line, 0
         while rest and not rest.endswith(b"\n"):
             rest = stream.readline(CHUNK)
+            passed += len(rest)
+            if passed > MAX_REST:
+                raise DataError(f"{name} has a line of over {MAX_REST:,} bytes; it is no text")
     return line if len(line) <= MAX_LINE else None
 
 

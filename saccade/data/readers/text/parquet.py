@@ -1,32 +1,50 @@
 """Rows of a Parquet table. Needs pyarrow, which comes with `saccade[data]`."""
 
+import io
 from collections.abc import Iterator, Set
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from saccade.data.readers.report import BadRow
-from saccade.data.readers.text.lines import opened
+from saccade.data.readers.text.lines import chunks
+from saccade.data.readers.text.parquet_pages import declared_size
+from saccade.data.unpacking import ROW, refuse_bomb
 from saccade.errors import DataError
+from saccade.printable import printable
+from saccade.regular import regular_file
 
-_ROWS = 1_024  # read at a time
+_ROWS = 64  # read at a time: not even rows of the longest texts then take much memory
+_WAY_OUT = "if it is meant, write it as .jsonl"
 
 
 def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None]:
     """Each row as a dict of those of the `wanted` columns that there are; None if not UTF-8."""
     library = _library()
+    size = regular_file(path, DataError).st_size
     try:
-        with opened(path) as file:
+        with _file(path) as file:
             table: Any = library.ParquetFile(file)
             columns = _columns(path, table.schema_arrow.names, wanted)
-            batches = table.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False)
-            for batch in batches:
+            unpacked, rows = declared_size(file, file.seek(0, io.SEEK_END), columns)
+            bounded = partial(refuse_bomb, path, packed=size, way_out=_WAY_OUT)
+            bounded(unpacked=max(unpacked, ROW * rows))
+            unpacked = 0
+            for batch in table.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False):
+                unpacked += batch.nbytes + ROW * batch.num_rows
+                bounded(unpacked=unpacked)
                 yield from _rows(batch)
     except DataError:
         raise
     except Exception as error:  # a damaged file makes pyarrow raise errors of any kind
-        reason = str(error).partition("\n")[0][:200]
+        reason = printable(str(error).partition("\n")[0][:200]) or type(error).__name__
         raise DataError(f"{path} is not a whole Parquet file ({reason}); fetch it again") from None
+
+
+def _file(path: Path) -> BinaryIO:
+    """Its bytes, in any order: what is packed as a whole must be unpacked first."""
+    return io.BytesIO(b"".join(chunks(path))) if path.suffix == ".gz" else path.open("rb")
 
 
 def whole_row(row: dict[str, Any] | None) -> dict[str, Any]:

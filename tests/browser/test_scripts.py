@@ -1,5 +1,6 @@
 """Text of every script: it fits, it runs its own way, and it is shown as it was written."""
 
+import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Open, table
-from tests.browser.documents import compared, language, translation
+from tests.browser.documents import compared, language, long_language, translation
 from tests.browser.scripts import TEXTS, read, text, translated
 
 pytestmark = pytest.mark.slow
@@ -189,3 +190,26 @@ def test_the_numbers_are_those_of_the_model_in_every_script(open_page: Open, nam
     *_, shown = table(opened.page, "#alignment")
     expected = made.weights[0, "decoder.0.cross"].mean(axis=0)
     assert abs(expected - shown).max() < 0.0011
+
+
+@pytest.mark.parametrize("leftwards", [False, True])
+def test_a_long_map_runs_as_its_text_does(open_page: Open, leftwards: bool) -> None:
+    document = long_language(length=400, layers=1, heads=4).document
+    if leftwards:
+        document["looks"][0]["axes"]["text"]["tokens"] = [f" كلمة{i}" for i in range(400)]
+    opened = open_page(document, state="#site=decoder.0.self&head=2")
+    canvas = opened.page.locator("canvas.long")
+    wide = canvas.evaluate("node => node.clientWidth")
+    edge = wide - 12 if leftwards else 122
+    canvas.hover(position={"x": edge, "y": 300})
+    opened.settle()
+    found = re.search(r"looks at .*?\((\d+)\)", opened.readout())
+    assert found is not None
+    assert int(found[1]) < 8  # the first column
+    canvas.focus()
+    opened.page.keyboard.press("+")
+    opened.page.keyboard.press("ArrowRight")
+    opened.settle()
+    moved = [int(part) for part in re.findall(r"zoom=([\d%C,]+)", opened.page.url)[0].split("%2C")]
+    middle = (moved[2] + moved[3]) / 2
+    assert (middle < 200) == leftwards

@@ -56,13 +56,14 @@ export function quoted(text) {
   return `‘${isolated(text)}’`;
 }
 
-// The pieces around a place, as running text.
-export function snippet(tokens, at, reach) {
+// The pieces around a place, as running text; cells have blanks between them.
+export function snippet({ tokens, kind }, at, reach) {
   const from = Math.max(0, at - reach);
   const to = Math.min(tokens.length, at + reach + 1);
-  const join = (a, b) => tokens.slice(a, b).join("").replace(/\s+/g, " ");
+  const gap = kind === "grid" ? " " : "";
+  const join = (a, b) => tokens.slice(a, b).join(gap).replace(/\s+/g, " ");
   return [
-    (from > 0 ? "…" : "") + join(from, at), join(at, at + 1),
-    join(at + 1, to) + (to < tokens.length ? "…" : "")
+    `${from > 0 ? "…" : ""}${join(from, at)}${gap}`, join(at, at + 1),
+    `${gap}${join(at + 1, to)}${to < tokens.length ? "…" : ""}`
   ];
 }

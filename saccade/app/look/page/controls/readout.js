@@ -56,7 +56,7 @@ export function footBar() {
 }
 
 function entry(axis, at, weight, widest, go, name) {
-  const [before, self, after] = snippet(axis.tokens, at, 4);
+  const [before, self, after] = snippet(axis, at, 4);
   return el("li", null, el("button", {
     type: "button", class: "key", title: `token ${at}`, on: { click: () => go(at) }
   },

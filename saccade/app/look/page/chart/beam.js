@@ -122,6 +122,9 @@ export function beamPanel(look) {
         el("tbody", null, ...list.map((candidate, rank) => candidateRow(
           candidate, rank, top, path.get(at) === rank, forebear(at, candidate)
         ))))));
+    const row = root.querySelector(".first");
+    const frame = row?.closest(".scroller");
+    if (row) frame.scrollTop = row.offsetTop + row.offsetHeight - frame.clientHeight;
   };
   return root;
 }

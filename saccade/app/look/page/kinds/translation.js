@@ -96,6 +96,7 @@ export class TranslationView {
     const over = this.side.offsetHeight - around - under - this.map.height(Infinity);
     const room = within(CANDIDATES[1] - over, ...CANDIDATES);
     style(this.middle, { "--candidates": `${room}px` });
+    this.beam?.show(this.state.get("step"));
   }
 
   #sentences() {

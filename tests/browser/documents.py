@@ -179,7 +179,7 @@ def translation(
         sites.sort(key=lambda one: not one["name"].startswith("encoder"))
         more = {"axes": axes, "sites": sites, "beam": beam_of(target)}
         found.append({**place, **score, **more})
-    return Made(_document("translation", f"{run} · The agreement on …", found, blobs), kept)
+    return Made(document_of("translation", f"{run} · The agreement on …", found, blobs), kept)
 
 
 def recurrent() -> Made:
@@ -196,7 +196,9 @@ def recurrent() -> Made:
         "beam": None,
     }
     kept = {(0, "decoder.0.cross"): weights.astype(np.float64)}
-    return Made(_document("translation", "rnn-attention · The agreement on …", [look], blobs), kept)
+    return Made(
+        document_of("translation", "rnn-attention · The agreement on …", [look], blobs), kept
+    )
 
 
 def compared(*, same_text: bool = True) -> Made:
@@ -212,7 +214,9 @@ def compared(*, same_text: bool = True) -> Made:
     kept.update({(1, name): w for (look, name), w in second.weights.items() if look == last})
     looks = [first.document["looks"][0], other]
     packed = Blobs(first.document["blobs"] + second.document["blobs"])
-    return Made(_document("translation", "rnn-attention and transformer-base", looks, packed), kept)
+    return Made(
+        document_of("translation", "rnn-attention and transformer-base", looks, packed), kept
+    )
 
 
 def language(*, layers: int = 4, heads: int = 4, pieces: list[str] | None = None) -> Made:
@@ -229,7 +233,7 @@ def language(*, layers: int = 4, heads: int = 4, pieces: list[str] | None = None
     choices = [[[p, 0.81], [" and", 0.1], [" the", 0.04], [" of", 0.02]] for p in pieces]
     text = axis(pieces, prompt=prompt, log_p=log_p, choices=choices)
     return Made(
-        _document("language", "gpt-nano · When Mary …", [_said(pieces, text, sites)], blobs), kept
+        document_of("language", "gpt-nano · When Mary …", [_said(pieces, text, sites)], blobs), kept
     )
 
 
@@ -260,7 +264,9 @@ def long_language(*, length: int = 2000, layers: int = 12, heads: int = 12) -> M
     notes = [
         "exact zoom: two heads of the last layer only (budget 10 MB); ask for others with --zoom"
     ]
-    document = _document("language", "gpt-small · Alice was …", [_said(pieces, text, sites)], blobs)
+    document = document_of(
+        "language", "gpt-small · Alice was …", [_said(pieces, text, sites)], blobs
+    )
     return Made({**document, "notes": notes}, kept)
 
 
@@ -338,7 +344,7 @@ def _zoom(
     return {"heads": heads, "scale": scale, **refs}
 
 
-def _document(kind: str, title: str, looks: list[dict[str, Any]], blobs: Blobs) -> dict[str, Any]:
+def document_of(kind: str, title: str, looks: list[dict[str, Any]], blobs: Blobs) -> dict[str, Any]:
     start = {
         "format": "saccade-look",
         "version": VERSION,

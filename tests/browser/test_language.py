@@ -1,12 +1,18 @@
 """The language view."""
 
+import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from transformers import CLIPConfig, CLIPModel
 
+import saccade
+from saccade.app.look.document import to_json
 from tests.browser.conftest import Open, table
-from tests.browser.documents import language
+from tests.browser.documents import Blobs, language
 
 pytestmark = pytest.mark.slow
 HEAD = "#site=decoder.1.self&head=2"
@@ -110,10 +116,90 @@ def test_heads_are_ordered_by_a_trait_and_filtered_by_their_label(open_page: Ope
     assert all("sink" in label for label in left)
 
 
-def test_the_scrubber_walks_the_text_and_dims_what_is_not_yet_written(open_page: Open) -> None:
-    opened = open_page(language().document)
-    opened.page.keyboard.press("ArrowLeft")
-    opened.page.keyboard.press("ArrowLeft")
+@pytest.mark.parametrize(
+    ("unit", "chosen", "later"), [("words", "34", 4), ("pieces", "36", 3)]
+)  # from "together": by words past " home", by pieces past "toge"
+def test_the_arrows_step_by_what_is_shown(
+    open_page: Open, unit: str, chosen: str, later: int
+) -> None:
+    opened = open_page(language().document, state=f"#unit={unit}")
+    for _ in range(2):
+        opened.page.keyboard.press("ArrowLeft")
     opened.settle()
-    assert opened.page.locator(".token.later").count() == 2
-    assert opened.page.locator(".strip .token.chosen").get_attribute("data-at") == "37"
+    assert opened.page.locator(".strip .token.chosen").get_attribute("data-at") == chosen
+    assert opened.page.locator(".token.later").count() == later
+    steps = {"words": 35, "pieces": 40}[unit]
+    assert f"/ {steps}" in opened.page.locator(".step-name .count").inner_text()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_text_opens_on_a_word_that_says_something(open_page: Open, causal: bool) -> None:
+    pieces = ["[CLS]", "The", " cat", " sleeps", ".", "[SEP]"]
+    made = language(pieces=pieces, layers=1)
+    made.document["looks"][0]["sites"][0]["causal"] = causal
+    opened = open_page(made.document)
+    assert opened.page.locator("#token .token-name b").inner_text() == "sleeps"
+    assert opened.readout().startswith("‘sleeps’ looks at")
+
+
+def clip() -> dict[str, Any]:
+    """A model with a tower for images and one for text, as others' pages show it."""
+    small = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16}
+    small["intermediate_size"] = 16
+    text = {**small, "vocab_size": 40, "max_position_embeddings": 16}
+    text |= {"bos_token_id": 33, "eos_token_id": 39}
+    vision = {**small, "image_size": 32, "patch_size": 8}
+    torch.manual_seed(0)
+    model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=8)).eval()
+    with torch.no_grad(), saccade.looking(model) as trace:
+        model(input_ids=torch.arange(33, 40)[None], pixel_values=torch.rand(1, 3, 32, 32))
+    words = ["<start>", " a", " photo", " of", " a", " cat", "<end>"]
+    return json.loads(to_json(saccade.show(trace, {"text": words}, title="clip").document))
+
+
+def test_each_tower_of_a_model_has_its_own_words(open_page: Open) -> None:
+    opened = open_page(clip())
+    page = opened.page
+    layers = page.get_by_label("Layer", exact=True)
+    assert layers.locator("option").all_inner_texts()[:2] == [
+        "all layers of image",
+        "all layers of text",
+    ]
+    for choice, count, last, heading in (
+        ("all", 17, "3,3", "Image"),
+        ("text.1.self", 7, "cat", "Text"),
+        ("all of text", 7, "cat", "Text"),
+        ("vision.0.self", 17, "3,3", "Image"),
+    ):
+        layers.select_option(choice)
+        opened.settle()
+        assert page.locator(".strip .token").count() == count
+        assert page.locator("#text h2").inner_text() == heading
+        assert page.locator("#token .token-name b").inner_text() == last
+        page.locator("#map .table-button").click()
+        opened.settle()
+        columns, rows, numbers = table(page, "#map")
+        assert columns == rows
+        assert len(rows) == count
+        assert last in rows
+        np.testing.assert_allclose(np.array(numbers).sum(axis=1), 1, atol=0.02)
+        page.locator("#map .table-button").click()
+    assert layers.input_value() == "vision.0.self"
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator(".strip .token").count() == 17
+
+
+def test_even_attention_on_a_short_text_is_not_called_local(open_page: Open) -> None:
+    pieces = [f" word{i}" for i in range(9)]
+    made = language(pieces=pieces, layers=1, heads=2)
+    blobs, site = Blobs(), made.document["looks"][0]["sites"][0]
+    near = np.abs(np.subtract.outer(np.arange(9), np.arange(9))) <= 1
+    even = np.tri(9) / np.tri(9).sum(axis=1, keepdims=True)
+    local = np.tri(9) * near / (np.tri(9) * near).sum(axis=1, keepdims=True)
+    site["arrays"] = {"weights": blobs.add(np.stack([even, local]), "f16")}
+    opened = open_page({**made.document, "blobs": blobs.packed})
+    opened.page.locator("#heads").scroll_into_view_if_needed()
+    opened.page.wait_for_selector(".trait:not(:empty)")
+    labels = opened.page.locator(".tile .trait").all_inner_texts()
+    assert labels == ["", "local 1.00"]

@@ -3,13 +3,14 @@
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from saccade.app.look.document import VERSION, read_json
-from saccade.app.look.html import page_html
+from saccade.app.look.html import framed, page_html
 from tests.browser.conftest import Open, table
 from tests.browser.documents import compared, language, recurrent, translation
 from tests.browser.test_translation import groups, merge
@@ -43,6 +44,11 @@ def test_no_text_of_the_document_is_ever_run(open_page: Open, kind: str) -> None
         look["text"] = look["label"] = look["beam"][0][0]["text"] = EVIL[0]
     document["title"] = EVIL[0] + EVIL[1]
     document["notes"] = EVIL
+    document["subject"] = EVIL[1]
+    for look in document["looks"]:
+        look["run"] = EVIL[1]
+        for place, one in enumerate(look["sites"]):
+            one["name"] = f"{EVIL[place % 2]}{place}"
     opened = open_page(document, state="#token=1&step=1")
     for node in opened.page.locator(".token, .word").all()[:6]:
         node.hover()
@@ -133,14 +139,87 @@ def test_two_runs_stand_side_by_side_with_their_difference(open_page: Open) -> N
     assert "transformer-base: " in opened.readout()
 
 
-def test_runs_that_wrote_different_words_have_no_difference_and_say_why(open_page: Open) -> None:
-    opened = open_page(compared(same_text=False).document)
+def test_the_difference_is_drawn_as_far_as_two_runs_wrote_the_same(open_page: Open) -> None:
+    made = compared(same_text=False)
+    opened = open_page(made.document)
+    shared = ["L", "'", "accord", "sur"]  # then one goes on with la, the other with l'
     words = opened.page.locator("#difference").inner_text()
+    assert "Only the first 4 rows and 14 columns" in words
     assert "have different words along the rows" in words
-    assert not opened.page.locator("#difference canvas").is_visible()
+    opened.page.locator("#difference .table-button").click()
+    opened.settle()
+    _, rows, shown = table(opened.page, "#difference")
+    assert rows == shared
+    sides = []
+    for look in (0, 1):
+        axes = made.document["looks"][look]["axes"]
+        weights = made.weights[look, "decoder.0.cross"].mean(axis=0)
+        sides.append(merge(weights, groups(axes["target"]), groups(axes["source"]))[: len(shared)])
+    np.testing.assert_allclose(np.array(shown), sides[1] - sides[0], atol=0.0011)
+    opened.page.locator("#arun canvas.heatmap").focus()
+    for _ in range(6):  # to zone, which the other run does not say
+        opened.page.keyboard.press("ArrowDown")
+        opened.settle()
+    assert "transformer-base: –" in opened.readout()
     opened.page.locator(".tabs").get_by_text("transformer-base").click()
     opened.settle()
     assert "espace" in opened.page.locator(".sentence.target").inner_text()
+
+
+def test_a_shared_prompt_has_a_difference_whatever_was_written_after_it(open_page: Open) -> None:
+    """Two language models that read the same text and went on differently."""
+    pieces = ["Once", " upon", " a", " time", " there", " was", " a"]
+    first = language(pieces=[*pieces, " cat", "."], layers=1).document
+    second = language(pieces=[*pieces, " dog", " too", "."], layers=1).document
+    other = second["looks"][0]
+    other["run"] = "gpt-other"
+    for one in other["sites"]:
+        one["arrays"]["weights"]["blob"] += len(first["blobs"])
+    looks, blobs = [first["looks"][0], other], first["blobs"] + second["blobs"]
+    opened = open_page({**first, "looks": looks, "blobs": blobs})
+    opened.page.locator("#difference .table-button").click()
+    opened.settle()
+    columns, rows, shown = table(opened.page, "#difference")
+    assert rows == columns == [piece.strip() for piece in pieces]
+    assert np.abs(shown).max() > 0.05
+
+
+def test_runs_without_a_word_in_common_have_no_difference_and_say_why(open_page: Open) -> None:
+    document = compared().document
+    document["looks"][1]["axes"]["target"]["tokens"][0] = "Un"
+    opened = open_page(document)
+    words = opened.page.locator("#difference").inner_text()
+    assert "No difference is drawn: the runs have different words along the rows" in words
+    assert not opened.page.locator("#difference canvas").is_visible()
+
+
+@pytest.mark.parametrize("make", [translation, language])
+def test_in_a_notebook_the_page_lives_in_a_sandbox_and_works(
+    open_page: Open, tmp_path: Path, make: Any
+) -> None:
+    opened = open_page(recurrent().document)
+    page = opened.page
+    path = tmp_path / "notebook.html"
+    frame = framed(read_json(json.dumps(make().document)))
+    path.write_text(f"<!doctype html><script>secret = 1</script>{frame}", encoding="utf-8")
+    page.goto(path.as_uri())
+    inner = page.frame_locator("iframe")
+    inner.locator("html[data-ready]").wait_for()
+    (child,) = page.main_frame.child_frames
+    reach = "() => { try { return parent.secret } catch (error) { return error.name } }"
+    assert child.evaluate(reach) == "SecurityError"
+    inner.locator(".table-button").first.click()
+    assert inner.locator("table.numbers").count() == 1
+    page.frame_locator("iframe").locator("h1").click()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    opened.settle()
+    assert "looks at" in inner.locator("#readout").inner_text()
+    with page.expect_download() as waiting:
+        inner.get_by_label("Download SVG").first.click()
+    assert waiting.value.path().read_text().startswith("<svg")
+    inner.get_by_label("Dark or light").click()
+    assert inner.locator("html").get_attribute("data-theme") == "dark"
 
 
 @pytest.mark.parametrize(

@@ -183,3 +183,55 @@ def test_exact_weights_of_a_head_are_fetched_on_request(page: Any, server: Serve
     page.wait_for_timeout(300)
     assert server.asked[-1][1]["zoom"] == [{"site": "decoder.0.self", "head": 3}]
     assert "decoder.0.self · head 3" in page.locator("#map").inner_text()
+
+
+def test_a_reload_brings_back_the_text_and_the_look(page: Any, server: Server) -> None:
+    page.get_by_label("Run").select_option("rnn-attention")
+    page.get_by_label("Text", exact=True).fill("Une pomme 🍎 <b>")
+    page.locator(".ask summary").click()
+    page.get_by_label("Beam", exact=True).fill("3")
+    page.get_by_role("button", name="Look", exact=True).click()
+    page.wait_for_selector("#flow .ribbon")
+    page.get_by_label("Head", exact=True).select_option("1")
+    page.get_by_label("Text", exact=True).fill("Something that was not asked yet")
+    page.reload()
+    page.wait_for_selector("#flow .ribbon")
+    assert page.get_by_label("Text", exact=True).input_value() == "Something that was not asked yet"
+    assert page.get_by_label("Run").input_value() == "rnn-attention"
+    assert page.locator('input[aria-label="Beam"]').input_value() == "3"
+    assert page.get_by_label("Head", exact=True).input_value() == "1"
+    first, again = server.asked
+    assert first == again
+
+
+def test_a_text_that_was_only_written_outlives_a_reload(page: Any, server: Server) -> None:
+    page.get_by_label("Text", exact=True).fill("Not asked")
+    page.reload()
+    page.wait_for_selector(".ask option", state="attached")
+    assert page.get_by_label("Text", exact=True).input_value() == "Not asked"
+    assert server.asked == []
+    assert page.locator(".empty").count() == 1
+
+
+def test_a_text_that_is_too_long_is_refused_at_once_and_kept_whole(
+    page: Any, server: Server
+) -> None:
+    most = LIMITS["text_characters"]
+    text, look = page.get_by_label("Text", exact=True), page.get_by_role("button", name="Look")
+    text.fill("🍎" * most)  # as many characters, twice as many units of UTF-16
+    assert look.is_enabled()
+    assert page.locator(".ask [role=alert]:visible").count() == 0
+    text.press("End")
+    text.type("xyz")
+    said = page.locator(".ask [role=alert]:visible").inner_text()
+    assert f"{most + 3} characters" in said
+    assert f"at most {most}" in said
+    assert look.is_disabled()
+    text.press("Enter")
+    assert server.asked == []
+    assert text.input_value() == "🍎" * most + "xyz"
+    text.fill("Short.")
+    assert page.locator(".ask [role=alert]:visible").count() == 0
+    look.click()
+    page.wait_for_selector("#flow .ribbon")
+    assert server.asked[0][1]["text"] == "Short."

@@ -7,6 +7,7 @@ import pytest
 
 from tests.browser.conftest import Open, table
 from tests.browser.documents import Array, Made, recurrent, translation
+from tests.browser.scripts import TEXTS, translated
 
 pytestmark = pytest.mark.slow
 FOCUSED = """() => {
@@ -192,6 +193,63 @@ def test_steps_follow_the_keys_and_later_words_are_dim(open_page: Open) -> None:
     page.keyboard.press("ArrowLeft")
     opened.settle()
     assert "step=1" in page.url
+
+
+@pytest.mark.parametrize(
+    ("unit", "step", "word"), [("words", 6, "économique"), ("pieces", 4, "la")]
+)
+def test_the_arrows_step_by_what_is_shown(open_page: Open, unit: str, step: int, word: str) -> None:
+    opened = open_page(translation().document, state=f"#unit={unit}")
+    opened.page.keyboard.press("End")
+    for _ in range({"words": 9, "pieces": 14}[unit]):
+        opened.page.keyboard.press("ArrowLeft")
+    opened.settle()
+    assert f"step={step}" in opened.page.url
+    assert opened.readout().startswith(f"‘{word}’ looks at")
+    assert opened.page.locator(".step-name b").inner_text() == word
+    opened.page.keyboard.press("w")  # the other unit: the same place
+    opened.settle()
+    assert f"step={step}" in opened.page.url
+    assert opened.page.locator(".step-name b").inner_text() == word
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_the_beam_opens_where_the_best_was_complete(open_page: Open, finished: bool) -> None:
+    made = translation(looks=1)
+    look = made.document["looks"][0]
+    pieces = look["axes"]["target"]["tokens"]
+    beam = look["beam"]
+    end = len(pieces) - 1
+    if finished:  # those that go on come first, and the search goes on
+        beam[end] = [*beam[end][1:], beam[end][0]]
+    else:
+        look["finished"] = beam[end][0]["ended"] = False
+    beam += [[{**one, "ended": False} for one in beam[end][:3]] for _ in range(4)]
+    opened = open_page(made.document)
+    panel = opened.page.locator("#beam")
+    assert f"Candidates after step {end + 1}" in panel.inner_text()
+    best = panel.locator("tr.first .text")
+    assert best.inner_text().removesuffix("ended").strip() == look["text"]
+    assert ("ended" in best.inner_text()) == finished
+    assert panel.locator(".node.on").count() == panel.locator(".step").count()
+    opened.page.keyboard.press("End")
+    opened.page.keyboard.press("ArrowLeft")
+    opened.settle()
+    assert f"Candidates after step {end}" in panel.inner_text()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_void_is_left_beside_or_under_the_map(open_page: Open, name: str) -> None:
+    made = translated(name, hypotheses=5)
+    opened = open_page(made.document, width=1400)
+    bottoms = opened.page.locator(".columns > *").evaluate_all(
+        "all => all.map(node => node.getBoundingClientRect().bottom)"
+    )
+    assert abs(bottoms[0] - bottoms[1]) < 80
+    wide, card = opened.page.evaluate(
+        "['#alignment canvas', '#alignment'].map(one => document.querySelector(one).clientWidth)"
+    )
+    assert wide > 0.5 * card
 
 
 def test_space_plays_and_pauses(open_page: Open) -> None:

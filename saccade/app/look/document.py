@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from unicodedata import category
 
 from saccade.app.look.arrays import ArrayRef, Blobs
 from saccade.config import from_dict
@@ -18,6 +19,7 @@ from saccade.errors import ConfigError
 
 FORMAT, VERSION = "saccade-look", 2
 LONGEST_TITLE = 60
+JOINED = {"Mn", "Mc", "Me", "Cf", "Sk"}  # of characters that change the one before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +139,10 @@ class ImageEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class LookDocument:
-    """Everything. `kind` names the page's module that shows it."""
+    """Everything. `kind` names the page's module that shows it.
+
+    `subject` is what was given, in full: a text as it was written, or the name of an image.
+    """
 
     format: Literal["saccade-look"] = FORMAT
     version: int = VERSION
@@ -147,6 +152,7 @@ class LookDocument:
     looks: list[LookEntry]
     blobs: list[str]
     images: list[ImageEntry] = field(default_factory=list[ImageEntry])
+    subject: str | None = None
 
     @classmethod
     def of(
@@ -159,8 +165,7 @@ class LookDocument:
         images: Iterable[ImageEntry] = (),
     ) -> "LookDocument":
         """What the models of these names made of the subject."""
-        short = subject if len(subject) <= LONGEST_TITLE else f"{subject[: LONGEST_TITLE - 3]}…"
-        title = f"{' and '.join(names)} · {short}"
+        title = f"{' and '.join(names)} · {_shortened(subject)}"
         return cls(
             kind=kind,
             title=title,
@@ -168,7 +173,18 @@ class LookDocument:
             looks=looks,
             blobs=blobs.texts,
             images=list(images),
+            subject=subject,
         )
+
+
+def _shortened(text: str) -> str:
+    """The beginning; marks and joiners stay with the character that they belong to."""
+    if len(text) <= LONGEST_TITLE:
+        return text
+    end = LONGEST_TITLE - 3
+    while end and (category(text[end]) in JOINED or text[end - 1] == "\u200d"):
+        end -= 1
+    return f"{text[:end]}…"
 
 
 def to_json(document: LookDocument) -> str:

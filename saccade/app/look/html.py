@@ -91,8 +91,12 @@ def _file(name: str) -> str:
 
 
 def framed(document: LookDocument) -> str:
-    """The page in a frame of its own, for notebooks: neither reaches into the other."""
+    """The page in a frame of its own, for notebooks: neither reaches into the other.
+
+    The frame has an origin of its own, too: it may run its program and save files, no more.
+    """
     return (
         f'<iframe srcdoc="{escape(page_html(document), quote=True)}" '
-        'title="where the model looked" style="width:100%;height:760px;border:0"></iframe>'
+        'sandbox="allow-scripts allow-downloads" title="where the model looked" '
+        'style="width:100%;height:760px;border:0"></iframe>'
     )

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from saccade.app.look.arrays import Blobs
 from saccade.app.look.captioning.document import caption_document
-from saccade.app.look.document import VERSION, LookDocument, read_json, to_json
+from saccade.app.look.document import LONGEST_TITLE, VERSION, LookDocument, read_json, to_json
 from saccade.app.look.language import language_document
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.translation import translation_document
@@ -38,6 +39,22 @@ def test_every_document_comes_back_from_json_as_it_was(name: str) -> None:
     assert text.isascii()
     values = json.loads(text)
     assert (values["format"], values["version"]) == ("saccade-look", VERSION)
+
+
+@pytest.mark.parametrize("text", ["a <b>bold</b> & word", " two  blanks ", "unknown ÅÄÖ <unk>"])
+def test_a_document_holds_the_text_as_it_was_given(text: str) -> None:
+    document = translation_document([transformer()], text, HOW)
+    assert document.subject == text
+    assert document.title == f"{transformer().name} · {text}"
+
+
+@pytest.mark.parametrize("letter", ["x", "e\u0301", "👨‍👩‍👧‍👦", "👍🏽", "क्षि"])
+def test_a_title_is_cut_between_characters(letter: str) -> None:
+    title = LookDocument.of("language", ["run"], letter * 70, [], Blobs()).title
+    kept = title.removeprefix("run · ").removesuffix("…")
+    assert len(kept) <= LONGEST_TITLE
+    assert kept
+    assert set(kept.split(letter)) == {""}
 
 
 def empty() -> LookDocument:

@@ -8,6 +8,7 @@ import { CompareView } from "./kinds/compare.js";
 import { button, segmented } from "./controls/controls.js";
 import { Arrays } from "./document/decode.js";
 import { el } from "./controls/dom.js";
+import { isolated } from "./controls/format.js";
 import { helpDialog } from "./controls/help.js";
 import { LanguageView } from "./kinds/language.js";
 import { footBar } from "./controls/readout.js";
@@ -97,8 +98,11 @@ class Page {
     this.arrays = new Arrays(data.blobs);
     this.runs = [...new Set(data.looks.map(({ run }) => run))];
     this.foot.show(true);
-    document.title = `${data.title} · Saccade`;
-    document.querySelector(".masthead h1").textContent = data.title;
+    const names = data.title.split(" · ");
+    document.title = [...names.map(isolated), "Saccade"].join(" · ");
+    document.querySelector(".masthead h1").replaceChildren(
+      ...names.flatMap((text, i) => [i ? " · " : "", el("bdi", { text })])
+    );
     this.#openView();
   }
 
@@ -114,9 +118,9 @@ class Page {
     const { arrays, state, foot } = this;
     const askExact = this.server ? (site, head) => this.server.askExact(site, head) : null;
     try {
-      const { kind, images } = this.data;
+      const { kind, images, subject } = this.data;
       const View = KINDS[kind][run === null ? 1 : 0];
-      this.view = new View({ arrays, looks, state, foot, askExact, images });
+      this.view = new View({ arrays, looks, state, foot, askExact, images, subject });
     } catch (error) {
       this.#trouble(error.message);
       return;

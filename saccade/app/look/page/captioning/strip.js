@@ -4,7 +4,7 @@ import { peakOf, placeName } from "./maps.js";
 import { paintImage } from "./paint.js";
 import { shade, inkOn } from "../controls/colour.js";
 import { el, perFrame, style } from "../controls/dom.js";
-import { quoted, weightText } from "../controls/format.js";
+import { isControl, quoted, runsLeft, weightText } from "../controls/format.js";
 
 const LONG = 4; // letters: shorter words seldom name a thing
 const FRAME = 128;
@@ -20,12 +20,13 @@ export class CaptionWords {
 
   show(rows) {
     this.nodes = rows.map(({ label }, row) => el("button", {
-      type: "button", class: /^<.*>$/.test(label) ? "told-word ending" : "told-word",
+      type: "button", class: isControl(label) ? "told-word ending" : "told-word",
       text: label, on: {
         pointerenter: () => this.point(row), pointerleave: () => this.point(null),
         click: () => this.choose(row),
       },
     }));
+    this.root.dir = runsLeft(rows.map(({ label }) => label)) ? "rtl" : "ltr";
     this.root.replaceChildren(...this.nodes);
   }
 
@@ -61,6 +62,7 @@ export class Filmstrip {
       }, canvas, el("span", { class: "frame-word", text: label }), trait);
       return { label, canvas, trait, node };
     });
+    this.root.dir = runsLeft(rows.map(({ label }) => label)) ? "rtl" : "ltr";
     this.root.replaceChildren(...this.frames.map(({ node }) => el("li", null, node)));
   }
 
@@ -78,10 +80,9 @@ export class Filmstrip {
     if (!node) return;
     if (this.root.contains(document.activeElement)) node.focus({ preventScroll: true });
     if (!scroll) return;
-    const { scrollLeft, clientWidth } = this.root;
-    const left = node.offsetLeft - this.root.offsetLeft;
-    if (left < scrollLeft || left + node.offsetWidth > scrollLeft + clientWidth) {
-      this.root.scrollLeft = left - clientWidth / 2 + node.offsetWidth / 2;
+    const [film, frame] = [this.root, node].map((one) => one.getBoundingClientRect());
+    if (frame.left < film.left || frame.right > film.right) {
+      this.root.scrollLeft += frame.left - film.left - (film.width - frame.width) / 2;
     }
   }
 
@@ -123,9 +124,8 @@ export class Filmstrip {
 
 // The word to begin with: of the long ones, the one that looks most sharply.
 export function firstWord(rows, maps) {
-  const sharp = (least) => rows.map(({ label }, row) => (
-    /^<.*>$/.test(label) || label.length < least ? 0 : peakOf(maps[row]).weight
-  ));
-  const peaks = rows.some(({ label }) => !/^</.test(label) && label.length >= LONG) ? sharp(LONG) : sharp(0);
+  const says = (least) => ({ label }) => !isControl(label) && label.length >= least;
+  const told = rows.some(says(LONG)) ? says(LONG) : says(0);
+  const peaks = rows.map((row, i) => (told(row) ? peakOf(maps[i]).weight : 0));
   return peaks.indexOf(Math.max(...peaks));
 }

@@ -3,9 +3,10 @@
 import {
   columnSums, extent, isSelf, merged, rowEntropies, sitesMatrix, withoutSink
 } from "../document/attention.js";
-import { cellGroups, groupHolding, groupsOf } from "../document/axis.js";
+import { cellGroups, groupHolding, groupsOf, tokenAt } from "../document/axis.js";
 import { badge } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
+import { quoted, tokenText } from "../controls/format.js";
 import { columnGaze, rowGaze } from "../document/gaze.js";
 import { heatmap } from "./heatmap.js";
 import { LongMap } from "./long.js";
@@ -147,10 +148,10 @@ export class HeadDetail {
   #pointLong(cell) {
     if (!cell || cell.value === null) return;
     const site = this.sites[0];
-    const rowName = this.look.axes[site.rows].tokens[cell.row]?.trim();
-    const columnName = this.look.axes[site.columns].tokens[cell.column]?.trim();
+    const name = (axis, at) => quoted(tokenText(tokenAt(this.look.axes[axis], at)));
+    const [row, column] = [name(site.rows, cell.row), name(site.columns, cell.column)];
     this.say(
-      `‘${rowName}’ (${cell.row}) looks at ‘${columnName}’ (${cell.column}): `
+      `${row} (${cell.row}) looks at ${column} (${cell.column}): `
         + `${cell.value.toFixed(4)} · ${cell.exactness.text}`,
       cell.exactness
     );

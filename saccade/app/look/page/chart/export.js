@@ -3,14 +3,14 @@
 import { inkOn, pixels, shade } from "../controls/colour.js";
 import { el, shape } from "../controls/dom.js";
 import { isOpen } from "./heatmap.js";
-import { weightText } from "../controls/format.js";
-import { MAP_FONT, planMap } from "./plan.js";
+import { runsLeft, weightText } from "../controls/format.js";
+import { MAP_FONT, columnAt, planMap, svgWord } from "./plan.js";
 
 const PAPER_INK = "#14181f";
 const MOST_TABLE_CELLS = 12_000;
 
 function svgText(text, attributes) {
-  return shape("text", { "font-size": 13, fill: PAPER_INK, text, ...attributes });
+  return svgWord(text, { "font-size": 13, fill: PAPER_INK, ...attributes });
 }
 
 // Too many cells for a shape each: one picture, a pixel a cell.
@@ -20,8 +20,9 @@ function svgImage(plan, { matrix, scale }) {
     pixels(matrix.data, plan.rows, plan.columns, scale, "light"), 0, 0
   );
   const [width, height] = [plan.columns * plan.cell, plan.rows * plan.rise];
+  const turned = plan.mirrored ? `translate(${2 * plan.left + width} 0) scale(-1 1)` : null;
   return [shape("image", {
-    x: plan.left, y: plan.top, width, height, href: canvas.toDataURL(), preserveAspectRatio: "none",
+    x: plan.left, y: plan.top, width, height, transform: turned, href: canvas.toDataURL(), preserveAspectRatio: "none",
     "image-rendering": "pixelated",
   })];
 }
@@ -33,7 +34,7 @@ function svgCells(plan, model) {
     for (let j = 0; j < plan.columns; j++) {
       if (!isOpen(model, i, j)) continue;
       const value = model.matrix.data[i * plan.columns + j];
-      const x = plan.left + j * plan.cell;
+      const x = columnAt(plan, j);
       const y = plan.top + i * plan.rise;
       const wide = plan.cell - plan.gap;
       const high = plan.rise - plan.gap;
@@ -60,13 +61,13 @@ function svgLabels(plan) {
     "font-size": plan.font,
   }));
   const slanted = (label, x) => svgText(label, {
-    transform: `translate(${x} ${plan.top - 8}) rotate(${(-plan.slant * 180) / Math.PI})`,
-    "font-size": plan.font,
+    transform: `translate(${x} ${plan.top - 8}) rotate(${(-plan.lean * plan.slant * 180) / Math.PI})`,
+    "font-size": plan.font, "text-anchor": plan.mirrored ? "end" : "start",
   });
   const columns = plan.columnLabels.map(
-    (label, j) => slanted(label, plan.left + (j + 0.5) * plan.cell + 3)
+    (label, j) => slanted(label, columnAt(plan, j) + plan.cell / 2 + 3 * plan.lean)
   );
-  if (plan.otherAt !== null) columns.push(slanted("other", plan.otherAt + plan.cell / 2 + 3));
+  if (plan.otherAt !== null) columns.push(slanted("other", plan.otherAt + plan.cell / 2 + 3 * plan.lean));
   return plan.labelled ? [...rows, ...columns] : [];
 }
 
@@ -130,7 +131,7 @@ export function mapTable({ matrix, rowLabels, columnLabels, other }, caption) {
     other ? el("td", { text: weightText(matrix.rest[i], 3) }) : null));
   return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": caption },
     el(
-      "table", { class: "numbers" }, el("caption", { text: caption }), el("thead", null, head),
+      "table", { class: "numbers", dir: runsLeft(columnLabels) ? "rtl" : null }, el("caption", { text: caption }), el("thead", null, head),
       el("tbody", null, ...body)
     ));
 }

@@ -4,7 +4,7 @@ import { extent, headMatrix } from "../document/attention.js";
 import { pixels } from "../controls/colour.js";
 import { picker, rove } from "../controls/controls.js";
 import { el, whenIdle } from "../controls/dom.js";
-import { weightText } from "../controls/format.js";
+import { runsLeft, weightText } from "../controls/format.js";
 import { headStatistics } from "../document/statistics.js";
 
 const THUMB = 76;
@@ -37,6 +37,7 @@ async function drawThumb(canvas, arrays, look, site, head) {
   const matrix = await headMatrix(arrays, look, site, head);
   if (!matrix) return;
   const small = shrunk(matrix, THUMB);
+  canvas.classList.toggle("mirrored", runsLeft(look.axes[site.columns].tokens ?? []));
   canvas.width = small.columns;
   canvas.height = small.rows;
   canvas.getContext("2d").putImageData(pixels(small.data, small.rows, small.columns, "sqrt"), 0, 0);

@@ -2,8 +2,8 @@
 
 import { inkOn, pageColour, shade } from "../controls/colour.js";
 import { el, perFrame, style, within } from "../controls/dom.js";
-import { weightText } from "../controls/format.js";
-import { MAP_FONT, placeAt, planMap, tickStep } from "./plan.js";
+import { directionOf, weightText } from "../controls/format.js";
+import { MAP_FONT, columnAt, placeAt, planMap, tickStep } from "./plan.js";
 
 const SMALLEST_NUMBER_CELL = 25;
 
@@ -26,7 +26,7 @@ function drawCells(pen, plan, model) {
     for (let j = 0; j < plan.columns; j++) {
       if (!isOpen(model, i, j)) continue;
       const value = matrix.data[i * plan.columns + j];
-      const x = plan.left + j * plan.cell;
+      const x = columnAt(plan, j);
       pen.fillStyle = shade(value, scale);
       box(pen, x, y, wide, high);
       if (!numbered || Math.abs(value) < 0.095) continue;
@@ -69,13 +69,13 @@ function drawLabels(pen, plan, model) {
     pen.font = `${lit ? 650 : 400} ${plan.font}px ${MAP_FONT}`;
     pen.fillStyle = pageColour(lit ? "accent" : "ink");
     pen.textAlign = "right";
-    pen.fillText(plan.rowLabels[i], plan.left - 9, plan.top + (i + 0.5) * plan.rise);
+    drawWord(pen, plan.rowLabels[i], plan.left - 9, plan.top + (i + 0.5) * plan.rise);
   }
   pen.globalAlpha = 1;
-  pen.textAlign = "left";
+  pen.textAlign = plan.mirrored ? "right" : "left";
   for (let j = 0; j < plan.columns; j++) {
     slantedLabel(
-      pen, plan, plan.columnLabels[j], plan.left + (j + 0.5) * plan.cell, focus?.column === j
+      pen, plan, plan.columnLabels[j], columnAt(plan, j) + plan.cell / 2, focus?.column === j
     );
   }
   if (plan.otherAt !== null) slantedLabel(
@@ -84,13 +84,20 @@ function drawLabels(pen, plan, model) {
   return undefined;
 }
 
+// In its own direction, whatever that of the page.
+export function drawWord(pen, text, x, y) {
+  pen.direction = directionOf(text);
+  pen.fillText(text, x, y);
+  pen.direction = "ltr";
+}
+
 function slantedLabel(pen, plan, text, x, lit, colour = "ink") {
   pen.save();
   pen.translate(x, plan.top - 9);
-  pen.rotate(-plan.slant);
+  pen.rotate(-plan.lean * plan.slant);
   pen.font = `${lit ? 650 : 400} ${plan.font}px ${MAP_FONT}`;
   pen.fillStyle = pageColour(lit ? "accent" : colour);
-  pen.fillText(text, 0, 0);
+  drawWord(pen, text, 0, 0);
   pen.restore();
 }
 
@@ -106,7 +113,7 @@ function drawTicks(pen, plan) {
   pen.textAlign = "center";
   const across = tickStep(plan.columns, plan.columns * plan.cell);
   for (let j = 0; j < plan.columns; j += across) {
-    pen.fillText(String(j), plan.left + (j + 0.5) * plan.cell, plan.top - 11);
+    pen.fillText(String(j), columnAt(plan, j) + plan.cell / 2, plan.top - 11);
   }
 }
 
@@ -129,7 +136,7 @@ function drawMargins(pen, plan, model) {
     model.top.forEach((value, j) => {
       const high = (38 * Math.sqrt(value)) / most; // by root, or a sink would flatten all others
       pen.fillStyle = pageColour("bar");
-      pen.fillRect(plan.left + j * plan.cell, 44 - high, size, high);
+      pen.fillRect(columnAt(plan, j), 44 - high, size, high);
     });
     marginTitle(pen, "received √", 0, 42);
   }
@@ -155,7 +162,7 @@ function drawCoverage(pen, plan, received) {
   pen.textAlign = "center";
   pen.textBaseline = "top";
   received.forEach((value, j) => {
-    const x = plan.left + j * plan.cell;
+    const x = columnAt(plan, j);
     const odd = value > OVER_COVERED || value < UNDER_COVERED;
     pen.fillStyle = pageColour(odd ? "bar-strong" : "bar");
     pen.fillRect(x, base, size, Math.max(1, value * unit));
@@ -194,11 +201,11 @@ function drawFocus(pen, plan, { focus }) {
   );
   pen.globalAlpha = row !== null && column !== null ? 0.45 : 1;
   if (row !== null) outline(plan.left, plan.top + row * plan.rise, wide, plan.rise);
-  if (column !== null) outline(plan.left + column * plan.cell, plan.top, plan.cell, high);
+  if (column !== null) outline(columnAt(plan, column), plan.top, plan.cell, high);
   pen.globalAlpha = 1;
   if (row !== null && column !== null) {
     pen.lineWidth = 2;
-    outline(plan.left + column * plan.cell, plan.top + row * plan.rise, plan.cell, plan.rise);
+    outline(columnAt(plan, column), plan.top + row * plan.rise, plan.cell, plan.rise);
   }
 }
 
@@ -223,9 +230,10 @@ export function heatmap({ label, point, choose }) {
   const root = el("div", { class: "scroller" }, canvas);
   let plan = null;
   let model = null;
+  let tall = 0;
   const repaint = perFrame(() => {
     if (!model) return;
-    plan = planMap(model, root.clientWidth || 640);
+    plan = planMap({ ...model, high: tall }, root.clientWidth || 640);
     paint(canvas, plan, model);
   });
   const at = (event) => {
@@ -237,7 +245,7 @@ export function heatmap({ label, point, choose }) {
   canvas.addEventListener(
     "click", (event) => { const place = at(event); if (place) choose?.(place); }
   );
-  canvas.addEventListener("keydown", (event) => keyMove(event, model, point, choose));
+  canvas.addEventListener("keydown", (event) => keyMove(event, model, plan, point, choose));
   new ResizeObserver(repaint).observe(root);
   return {
     root, canvas,
@@ -249,13 +257,24 @@ export function heatmap({ label, point, choose }) {
       repaint();
     },
     focus(place) { if (model) { model = { ...model, focus: place }; repaint(); } },
+    // As high as this, if the cells allow.
+    reach(high) {
+      if (!model || tall === high) return;
+      tall = high;
+      repaint();
+    },
     repaint,
+    // How high it would be if this much were to be had.
+    height: (high) => planMap({ ...model, high }, root.clientWidth || 640).height,
     model: () => model,
   };
 }
 
-function keyMove(event, model, point, choose) {
-  const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+function keyMove(event, model, plan, point, choose) {
+  const right = plan?.lean ?? 1;
+  const steps = {
+    ArrowLeft: [0, -right], ArrowRight: [0, right], ArrowUp: [-1, 0], ArrowDown: [1, 0]
+  };
   const place = model?.focus ?? { row: null, column: null };
   if (event.key === "Enter") choose?.(place);
   if (!(event.key in steps) || !model) return;

@@ -8,7 +8,7 @@ import { cellGroups, tokenAt } from "../document/axis.js";
 import { pageColour, pixels } from "../controls/colour.js";
 import { badge, button, segmented } from "../controls/controls.js";
 import { el, perFrame, shape, style, within } from "../controls/dom.js";
-import { tokenText } from "../controls/format.js";
+import { runsLeft, tokenText } from "../controls/format.js";
 import { LEFT, TOP, drawLongLabels, drawLongMargins, marginOf } from "./margins.js";
 
 const MOST_EXACT = 400_000; // cells of a tile
@@ -56,11 +56,11 @@ export class LongMap {
       ),
       button("Whole", () => this.state.set({ zoom: null }), { "aria-label": "Show all" }));
     this.frame = el("div", { class: "long-frame" }, this.canvas, this.band);
-    const small = el("div", { class: "overview-frame" }, this.overview,
+    this.small = el("div", { class: "overview-frame" }, this.overview,
       shape("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none" }, this.brush));
-    this.#listenOverview(small);
+    this.#listenOverview(this.small);
     this.side = el(
-      "div", { class: "long-side" }, el("h3", { text: "Whole" }), small, this.says, this.exactButton
+      "div", { class: "long-side" }, el("h3", { text: "Whole" }), this.small, this.says, this.exactButton
     );
     return el("div", { class: "long-map" },
       el("div", { class: "long-tools" }, this.kind, this.scale, steps, this.badge),
@@ -70,6 +70,8 @@ export class LongMap {
   async show(arrays, look, site, head) {
     Object.assign(this, { arrays, look, site, head });
     [this.rows, this.columns] = extent(look, site);
+    this.mirrored = runsLeft(look.axes[site.columns].tokens ?? []);
+    this.small.classList.toggle("mirrored", this.mirrored);
     this.entropy = await marginOf(arrays, site, "entropy", head);
     this.received = await marginOf(arrays, site, "received", head);
     await this.refresh();
@@ -150,7 +152,7 @@ export class LongMap {
   pan(down, across) {
     const [r0, r1, c0, c1] = this.window();
     const dy = Math.round((r1 - r0) * down);
-    const dx = Math.round((c1 - c0) * across);
+    const dx = Math.round((c1 - c0) * (this.mirrored ? -across : across));
     this.#look([r0 + dy, r1 + dy, c0 + dx, c1 + dx]);
   }
 
@@ -239,7 +241,8 @@ export class LongMap {
       const rect = frame.getBoundingClientRect();
       const [r0, r1, c0, c1] = this.window();
       const y = ((event.clientY - rect.top) / rect.height) * this.rows;
-      const x = ((event.clientX - rect.left) / rect.width) * this.columns;
+      const share = (event.clientX - rect.left) / rect.width;
+      const x = (this.mirrored ? 1 - share : share) * this.columns;
       this.#look([y - (r1 - r0) / 2, y + (r1 - r0) / 2, x - (c1 - c0) / 2, x + (c1 - c0) / 2]);
     };
     frame.addEventListener("pointerdown", move);
@@ -254,7 +257,8 @@ export class LongMap {
     const y = event.clientY - rect.top;
     const [r0, r1, c0, c1] = this.window();
     const row = r0 + ((y - TOP) / this.size) * (r1 - r0);
-    const column = c0 + ((x - LEFT) / this.size) * (c1 - c0);
+    const share = (x - LEFT) / this.size;
+    const column = c0 + (this.mirrored ? 1 - share : share) * (c1 - c0);
     return row >= r0 && row < r1 && column >= c0 && column < c1 ? { x, y, row, column } : null;
   }
 
@@ -289,10 +293,13 @@ export class LongMap {
     style(this.canvas, { width: `${wide}px`, height: `${high}px` });
     const pen = this.canvas.getContext("2d");
     pen.scale(dense, dense);
+    pen.save();
+    if (this.mirrored) pen.transform(-1, 0, 0, 1, 2 * LEFT + this.size, 0);
     this.#drawMap(pen);
+    this.#drawMark(pen);
+    pen.restore();
     drawLongMargins(pen, this, this.window());
     drawLongLabels(pen, this, this.window());
-    this.#drawMark(pen);
     this.#drawOverview();
   }
 

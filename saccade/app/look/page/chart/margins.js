@@ -2,11 +2,13 @@
 
 import { tokenAt } from "../document/axis.js";
 import { pageColour } from "../controls/colour.js";
-import { clip, tokenText } from "../controls/format.js";
-import { MAP_FONT, tickStep } from "./plan.js";
+import { tokenText } from "../controls/format.js";
+import { drawWord } from "./heatmap.js";
+import { MAP_FONT, fitted, tickStep } from "./plan.js";
 
 export const LEFT = 118;
 export const TOP = 96;
+const ROOM = 74; // pixels for a word
 
 export async function marginOf(arrays, site, name, head) {
   if (!site.arrays[name]) return null;
@@ -49,7 +51,8 @@ export function drawLongMargins(pen, map, [r0, r1, c0, c1]) {
     const wide = map.size / bars.length;
     bars.forEach((value, i) => {
       const high = (26 * Math.sqrt(value)) / most;
-      pen.fillRect(LEFT + i * wide, 30 - high, Math.max(wide - (wide > 3 ? 1 : 0), 0.7), high);
+      const at = map.mirrored ? map.size - (i + 1) * wide : i * wide;
+      pen.fillRect(LEFT + at, 30 - high, Math.max(wide - (wide > 3 ? 1 : 0), 0.7), high);
     });
     pen.fillStyle = pageColour("soft");
     pen.fillText("received √", 0, 28);
@@ -63,21 +66,23 @@ export function drawLongLabels(pen, map, [r0, r1, c0, c1]) {
   pen.font = `${rowCell >= 11 ? 11.5 : 10.5}px ${MAP_FONT}`;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  const named = (axis, i) => clip(tokenText(tokenAt(axis, i)), 10);
+  const named = (axis, i) => fitted(tokenText(tokenAt(axis, i)), ROOM, 11.5);
   const down = rowCell >= 11 ? 1 : tickStep(r1 - r0, map.size);
   for (let t = Math.ceil(r0 / down) * down; t < r1; t += down) {
     const text = rowCell >= 11 ? named(map.look.axes[map.site.rows], t) : String(t);
-    pen.fillText(text, LEFT - 7, TOP + (t - r0 + 0.5) * rowCell);
+    drawWord(pen, text, LEFT - 7, TOP + (t - r0 + 0.5) * rowCell);
   }
   const across = columnCell >= 11 ? 1 : tickStep(c1 - c0, map.size);
   pen.fillStyle = pageColour(columnCell >= 11 ? "ink" : "soft");
   for (let s = Math.ceil(c0 / across) * across; s < c1; s += across) {
     const text = columnCell >= 11 ? named(map.look.axes[map.site.columns], s) : String(s);
+    const lean = map.mirrored ? -1 : 1;
+    const along = (s - c0 + 0.5) * columnCell;
     pen.save();
-    pen.translate(LEFT + (s - c0 + 0.5) * columnCell, TOP - 7);
-    if (columnCell >= 11) pen.rotate(-Math.PI / 3.2);
-    pen.textAlign = columnCell >= 11 ? "left" : "center";
-    pen.fillText(text, 0, columnCell >= 11 ? 0 : -3);
+    pen.translate(LEFT + (map.mirrored ? map.size - along : along), TOP - 7);
+    if (columnCell >= 11) pen.rotate((-lean * Math.PI) / 3.2);
+    pen.textAlign = columnCell >= 11 ? (map.mirrored ? "right" : "left") : "center";
+    drawWord(pen, text, 0, columnCell >= 11 ? 0 : -3);
     pen.restore();
   }
 }

@@ -13,7 +13,7 @@ export function hypotheses(looks, chosen, choose) {
       },
     },
     el("span", { class: "rank", text: look.label }),
-    el("span", { class: "hypothesis-text", text: look.text }),
+    el("span", { class: "hypothesis-text", dir: "auto", text: look.text }),
     el("span", { class: "hypothesis-score" },
       el("span", { text: scoreText(look.score) }),
       el(

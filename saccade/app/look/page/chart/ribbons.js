@@ -2,8 +2,8 @@
 // threshold does not vanish: it is a hatched stub on its target word.
 
 import { el, shape, within } from "../controls/dom.js";
-import { clip, weightText } from "../controls/format.js";
-import { textWidth } from "./plan.js";
+import { runsLeft, weightText } from "../controls/format.js";
+import { fitted, svgWord, textWidth } from "./plan.js";
 
 const FONT_SIZE = 16;
 const GAPS = [15, 40]; // between words: the least, and the most when there is room
@@ -11,25 +11,28 @@ const UNIT = 26; // pixels of ribbon for a weight of one
 const DEPTH = 190; // between the lines
 const STUB = 26;
 const LINE = 30; // height of a word when the lines stand upright
+const WIDEST_WORD = 180;
 
-// Words on a line: each gets {at, size} along it.
+// Words on a line: each gets {at, size} along it, from the right where the text runs from there.
 function spread(labels, upright, gap = GAPS[0]) {
-  let at = 0;
-  return labels.map((label) => {
+  let end = 0;
+  const slots = labels.map((label) => {
     const size = upright ? LINE : Math.max(textWidth(label, FONT_SIZE, 650), UNIT);
-    const slot = { at, size, middle: at + size / 2 };
-    at += size + (upright ? 0 : gap);
-    return slot;
+    const at = end;
+    end += size + (upright ? 0 : gap);
+    return { at, size };
   });
+  const long = lengthOf(slots);
+  const turned = !upright && runsLeft(labels);
+  return slots.map(({ at, size }) => ({ at: turned ? long - at - size : at, size }));
 }
 
 function lengthOf(slots) {
-  const last = slots[slots.length - 1];
-  return last ? last.at + last.size : 0;
+  return Math.max(0, ...slots.map(({ at, size }) => at + size));
 }
 
 function shifted(slots, by) {
-  return slots.map((slot) => ({ ...slot, at: slot.at + by, middle: slot.middle + by }));
+  return slots.map(({ at, size }) => ({ at: at + by, size, middle: at + by + size / 2 }));
 }
 
 // Where everything lies. Lines that do not fit across the page stand upright, side by side.
@@ -45,6 +48,7 @@ function arrange(rowLabels, columnLabels, width) {
   const wide = Math.max(...columnLabels.map((label) => textWidth(label, FONT_SIZE, 650)), 0);
   return {
     upright,
+    leads: { source: runsLeft(columnLabels) ? -1 : 1, target: runsLeft(rowLabels) ? -1 : 1 },
     rows: shifted(rows, (long - lengthOf(rows)) / 2 + side),
     columns: shifted(columns, (long - lengthOf(columns)) / 2 + side),
     from: upright ? wide + 10 : 40,
@@ -73,6 +77,8 @@ function stack(matrix, plan, threshold) {
     const other = matrix.overlaid ? 0 : Math.max(0, sum + matrix.rest[row] - shown);
     const factor = UNIT / Math.max(1, shown + other);
     let at = slot.middle - (factor * (shown + other)) / 2;
+    // In the order of the words they come from, so that they do not cross.
+    kept.sort((a, b) => plan.columns[a.column].middle - plan.columns[b.column].middle);
     for (const ribbon of kept) {
       ribbon.target = [at, at + ribbon.weight * factor];
       at = ribbon.target[1];
@@ -89,7 +95,8 @@ function placeSources(ribbons, received, plan) {
     const full = Math.min(received[column] * UNIT, slot.size);
     return { at: slot.middle - full / 2, factor: received[column] ? full / received[column] : 0 };
   });
-  for (const ribbon of ribbons) {
+  const inOrder = [...ribbons].sort((a, b) => plan.rows[a.row].middle - plan.rows[b.row].middle);
+  for (const ribbon of inOrder) {
     const end = ends[ribbon.column];
     ribbon.source = [end.at, end.at + ribbon.weight * end.factor];
     end.at = ribbon.source[1];
@@ -132,7 +139,7 @@ function wordNode(plan, slot, side, index, label) {
   return shape("g", {
     class: "word", role: "button", tabindex: -1, "data-side": side, "data-index": index,
     "aria-label": `${side} word ${label}`,
-  }, shape("rect", { ...box, rx: 5 }), shape("text", { ...place, text: label }));
+  }, shape("rect", { ...box, rx: 5 }), svgWord(label, place));
 }
 
 function hatch() {
@@ -148,6 +155,7 @@ function hatch() {
 export function ribbons({ point, choose }) {
   const root = el("div", { class: "ribbons scroller" });
   let last = null;
+  let plan = null;
   let words = { source: [], target: [] };
   const wordAt = (event) => {
     const node = event.target.closest?.(".word, .ribbon, .stub");
@@ -160,14 +168,15 @@ export function ribbons({ point, choose }) {
   root.addEventListener(
     "click", (event) => { const word = wordAt(event); if (word) choose(word); }
   );
-  root.addEventListener("keydown", (event) => keys(event, words, choose, wordAt));
+  root.addEventListener("keydown", (event) => keys(event, words, plan, choose, wordAt));
   const draw = (model) => {
     last = model;
     const width = root.clientWidth || 900;
-    const plan = arrange(
-      model.rowLabels.map((l) => clip(l, 20)), model.columnLabels.map((l) => clip(l, 20)), width
+    const [rowLabels, columnLabels] = [model.rowLabels, model.columnLabels].map(
+      (labels) => labels.map((label) => fitted(label, Math.min(WIDEST_WORD, 0.4 * width), FONT_SIZE, 650))
     );
-    const { drawing, found } = build(plan, model);
+    plan = arrange(rowLabels, columnLabels, width);
+    const { drawing, found } = build(plan, { ...model, rowLabels, columnLabels });
     const held = root.contains(document.activeElement) ? wordAt(
       { target: document.activeElement }
     ) : null;
@@ -184,10 +193,10 @@ function build(plan, model) {
   const { ribbons: bands, stubs } = stack(model.matrix, plan, model.threshold);
   const high = plan.upright ? plan.long + 8 : plan.to + 40;
   const source = plan.columns.map(
-    (slot, j) => wordNode(plan, slot, "source", j, clip(model.columnLabels[j], 20))
+    (slot, j) => wordNode(plan, slot, "source", j, model.columnLabels[j])
   );
   const target = plan.rows.map(
-    (slot, i) => wordNode(plan, slot, "target", i, clip(model.rowLabels[i], 20))
+    (slot, i) => wordNode(plan, slot, "target", i, model.rowLabels[i])
   );
   const first = model.focus?.side === "target" ? model.focus.index : 0;
   if (target[first] ?? target[0]) (target[first] ?? target[0]).setAttribute("tabindex", 0);
@@ -239,14 +248,14 @@ function light(root, { focus, dimFrom = Infinity, matrix, threshold }) {
   }
 }
 
-function keys(event, words, choose, wordAt) {
+function keys(event, words, plan, choose, wordAt) {
   const word = wordAt(event);
   if (!word) return;
   if (event.key === "Enter") return choose(word);
   const line = words[word.side];
   const across = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   let next = null;
-  if (across) next = line[word.index + across];
+  if (across) next = line[word.index + across * (plan.upright ? 1 : plan.leads[word.side])];
   else if (event.key === "ArrowUp") next = words.source[
     Math.min(word.index, words.source.length - 1)
   ];

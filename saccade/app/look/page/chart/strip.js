@@ -1,7 +1,8 @@
 // The text itself, token by token. One listener serves all tokens, however many there are.
 
 import { inkOn, shade } from "../controls/colour.js";
-import { el, style, within } from "../controls/dom.js";
+import { el, style } from "../controls/dom.js";
+import { isControl, runsLeft } from "../controls/format.js";
 
 const LEAST_TINT = 0.01;
 
@@ -9,13 +10,15 @@ function tokenNode(token, i, axis) {
   const generated = i >= (axis.prompt ?? axis.tokens.length);
   const shown = token.replace(/\n/g, "↵\n").replace(/\t/g, "⇥");
   const text = shown.trim() ? shown.replace(/^ +/, "") : shown;
+  const how = isControl(token) ? "token control" : generated ? "token made" : "token";
   return el("span", {
-    class: generated ? "token made" : "token", "data-at": i, id: `token-${i}`, role: "option", text,
+    class: how, "data-at": i, id: `token-${i}`, role: "option", text,
   });
 }
 
-// Outside the token's box, so that boxes do not touch the word before.
-function spaceBefore(token) {
+// Outside the token's box, so that boxes do not touch the word before. Cells have no blanks of theirs.
+function spaceBefore(token, { kind }) {
+  if (kind === "grid") return " ";
   return token.trim() ? /^ */.exec(token)[0] : "";
 }
 
@@ -25,14 +28,15 @@ function sizeOf(count) {
 }
 
 export class TokenStrip {
-  // point(index | null) as the pointer moves, choose(index) on a click or an arrow key.
-  constructor(axis, { point, choose }) {
-    Object.assign(this, { point, choose, chosen: null, asked: null, tinted: [] });
+  // point(index | null) as the pointer moves, choose(index) on a click, move(steps) on arrow keys.
+  constructor(axis, { point, choose, move }) {
+    Object.assign(this, { point, choose, move, chosen: null, asked: null, tinted: [] });
+    this.way = runsLeft(axis.tokens) ? "rtl" : "ltr";
     this.nodes = axis.tokens.map((token, i) => tokenNode(token, i, axis));
     this.root = el("div", {
       class: sizeOf(this.nodes.length), tabindex: 0, role: "listbox",
-      "aria-label": "Tokens of the text",
-    }, ...this.nodes.flatMap((node, i) => [spaceBefore(axis.tokens[i]), node]));
+      "aria-label": "Tokens of the text", dir: this.way,
+    }, ...this.nodes.flatMap((node, i) => [spaceBefore(axis.tokens[i], axis), node]));
     this.#listen();
   }
 
@@ -49,11 +53,12 @@ export class TokenStrip {
       if (at(event) !== null) this.choose(at(event));
     });
     this.root.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -10, ArrowDown: 10 }[event.key];
+      const right = this.way === "rtl" ? -1 : 1;
+      const by = { ArrowLeft: -right, ArrowRight: right, ArrowUp: -10, ArrowDown: 10 }[event.key];
       if (by === undefined) return;
       event.preventDefault();
       event.stopPropagation();
-      this.choose(within((this.chosen ?? -1) + by, 0, this.nodes.length - 1));
+      this.move(by);
     });
   }
 

@@ -34,6 +34,7 @@ const READING = [
   [
     "true cells", "what the model had: one weight to a square; smooth maps are drawn between them"
   ],
+  ["local", "mass on the tokens nearby, beyond what even attention would put there"],
   ["other", "mass that is not drawn word by word; nothing is dropped without a trace"],
   [
     "sink",

@@ -7,10 +7,30 @@ import { bestAligned } from "../document/statistics.js";
 
 const MANY_WORDS = { mean: "mean", max: "highest" };
 
+// Layers that look from one thing at one other, and so can be averaged: [[key, words, sites]]. A
+// model with a tower for text and one for images has several such sets.
+function families(candidates) {
+  const byAxes = new Map();
+  for (const site of candidates.filter(({ derived }) => !derived)) {
+    const axes = site.rows === site.columns ? site.rows : `${site.rows} to ${site.columns}`;
+    byAxes.set(axes, [...(byAxes.get(axes) ?? []), site]);
+  }
+  return [...byAxes].map(([axes, sites], i) => [
+    i ? `all of ${axes}` : "all", byAxes.size > 1 ? `all layers of ${axes}` : "all layers", sites
+  ]);
+}
+
+// The sites that a choice of layer means.
+export function sitesOf(candidates, choice) {
+  const named = candidates.find((site) => site.name === choice);
+  if (named) return [named];
+  const sets = families(candidates);
+  return (sets.find(([key]) => key === choice) ?? sets[0])[2];
+}
+
 // What the state asks for, made definite: {sites, head, title}.
 export async function resolved(arrays, look, candidates, state, prefix = "") {
-  const named = candidates.find((site) => site.name === state.get(`${prefix}site`));
-  const sites = named ? [named] : candidates.filter((site) => !site.derived);
+  const sites = sitesOf(candidates, state.get(`${prefix}site`));
   const head = state.get(`${prefix}head`);
   if (head === "best") {
     const best = await bestAligned(arrays, look, sites);
@@ -24,7 +44,8 @@ export async function resolved(arrays, look, candidates, state, prefix = "") {
   }
   const how = head === "max" ? "max" : "mean";
   if (sites.length === 1 && sites[0].heads === 1) return { sites, head: 0, title: sites[0].name };
-  const where = sites.length > 1 ? "all layers and heads" : `the heads of ${sites[0].name}`;
+  const many = families(candidates).length > 1 ? `all layers of ${sites[0].rows}` : "all layers";
+  const where = sites.length > 1 ? `${many} and heads` : `the heads of ${sites[0].name}`;
   return { sites, head: how, title: `${MANY_WORDS[how]} over ${where}` };
 }
 
@@ -42,9 +63,8 @@ export function headPicker(candidates, state, { best = false, all = true, prefix
   const current = () => candidates.find(
     (site) => site.name === state.get(`${prefix}site`)
   ) ?? (candidates.length === 1 ? candidates[0] : null);
-  const layer = picker("Layer", [
-    ...(all ? [["all", "all layers"]] : []), ...candidates.map(({ name }) => [name, name])
-  ],
+  const sets = all ? families(candidates) : [];
+  const layer = picker("Layer", [...sets, ...candidates.map(({ name }) => [name, name])],
     state.get(`${prefix}site`), (key) => {
       const site = candidates.find(({ name }) => name === key);
       const head = state.get(`${prefix}head`);
@@ -57,10 +77,9 @@ export function headPicker(candidates, state, { best = false, all = true, prefix
   if (candidates.length > 1) root.append(layer);
   if (candidates.length > 1 || candidates[0].heads > 1) root.append(head);
   root.refresh = () => {
-    layer.show(
-      candidates.some(({ name }) => name === state.get(`${prefix}site`))
-      ? state.get(`${prefix}site`) : "all"
-    );
+    const chosen = state.get(`${prefix}site`);
+    const known = [...sets.map(([key]) => key), ...candidates.map(({ name }) => name)];
+    layer.show(known.includes(chosen) ? chosen : "all");
     head.offer(heads(current()), String(state.get(`${prefix}head`)));
   };
   root.refresh();

@@ -2,13 +2,15 @@
 // looks at.
 
 import { el } from "./dom.js";
-import { percentText, quoted, snippet, tokenText, weightText } from "./format.js";
+import {
+  directionOf, isolated, percentText, quoted, snippet, tokenText, weightText
+} from "./format.js";
 
 const MOST_LISTED = 5;
 
 // A comma among commas cannot be told apart, so tokens without letters are quoted.
 export function readable(label) {
-  return /[\p{L}\p{N}]/u.test(label) ? label : quoted(label);
+  return /[\p{L}\p{N}]/u.test(label) ? isolated(label) : quoted(label);
 }
 
 function listed(gaze, threshold) {
@@ -54,7 +56,7 @@ export function footBar() {
 }
 
 function entry(axis, at, weight, widest, go, name) {
-  const [before, self, after] = snippet(axis.tokens, at, 4);
+  const [before, self, after] = snippet(axis, at, 4);
   return el("li", null, el("button", {
     type: "button", class: "key", title: `token ${at}`, on: { click: () => go(at) }
   },
@@ -63,7 +65,7 @@ function entry(axis, at, weight, widest, go, name) {
       "span", { class: "meter" },
       el("span", { class: "fill", css: { width: `${Math.max(1, (100 * weight) / widest)}%` } })
     ),
-    el("span", { class: "key-text" },
+    el("span", { class: "key-text", dir: directionOf(before + self + after) },
       el("span", { text: before }), el(
         "mark", { text: name === null ? self : tokenText(self) }
       ), el("span", { text: after })),
@@ -96,7 +98,7 @@ export function choiceList(choices, token) {
   }, ...choices.slice(0, 5).map(([text, p]) => {
     const chosen = tokenText(text) === tokenText(token);
     return el("li", { class: chosen ? "taken" : null },
-      el("span", { class: "choice-text", text: tokenText(text) }),
+      el("span", { class: "choice-text", dir: "auto", text: tokenText(text) }),
       el(
         "span", { class: "meter" },
         el("span", { class: "fill", css: { width: `${(100 * p) / widest}%` } })

@@ -19,12 +19,20 @@ export class Scrubber {
     this.show(value);
   }
 
+  // The same text in other parts.
+  divide({ steps, value, name }) {
+    this.stop();
+    Object.assign(this, { steps, name });
+    this.range.max = steps - 1;
+    this.show(value);
+  }
+
   show(step) {
     this.step = within(step, 0, this.steps - 1);
     this.range.value = this.step;
     const name = this.name(this.step);
     const count = el("span", { class: "count", text: `${this.step + 1} / ${this.steps}` });
-    this.output.replaceChildren(count, el("b", { text: name }));
+    this.output.replaceChildren(count, el("b", { dir: "auto", text: name }));
     this.range.setAttribute("aria-valuetext", `step ${this.step + 1} of ${this.steps}: ${name}`);
   }
 

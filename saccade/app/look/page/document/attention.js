@@ -202,6 +202,16 @@ export function merged(matrix, rowGroups, columnGroups) {
   return { ...matrix, rows: rowGroups.length, columns, data, rest };
 }
 
+// Only the first rows and columns.
+export function cornerOf(matrix, rows, columns) {
+  const data = new Float32Array(rows * columns);
+  for (let t = 0; t < rows; t++) {
+    const from = t * matrix.columns;
+    data.set(matrix.data.subarray(from, from + columns), t * columns);
+  }
+  return { ...matrix, rows, columns, data, rest: new Float32Array(rows) };
+}
+
 export function columnSums(matrix) {
   const sums = new Float32Array(matrix.columns);
   for (let i = 0; i < matrix.data.length; i++) sums[i % matrix.columns] += matrix.data[i];

@@ -1,6 +1,6 @@
 // The two sides of a matrix: pieces as the model sees them, or words as people do.
 
-import { tokenText } from "../controls/format.js";
+import { isControl, tokenText } from "../controls/format.js";
 
 export function axisLength(axis) {
   if (axis.tokens?.length) return axis.tokens.length;
@@ -44,10 +44,19 @@ export function groupHolding(groups, piece) {
   return groups.findIndex((group) => piece >= group.from && piece < group.to);
 }
 
+// Of a text that was only read, the last word that says something: not [SEP], not a full stop.
+export function lastWord(axis, count) {
+  const says = (token) => /[\p{L}\p{N}]/u.test(token) && !isControl(token);
+  const found = axis.tokens.slice(0, count).findLastIndex(says);
+  return found < 0 ? count - 1 : found;
+}
+
 export function hasWords(axis) {
   return (axis.words ?? []).some(([from, to]) => to - from > 1);
 }
 
-export function sameLabels(a, b) {
-  return a.length === b.length && a.every((group, i) => group.label === b[i].label);
+// How many groups from the first on read the same.
+export function sharedStart(a, b) {
+  const differ = a.findIndex((group, i) => group.label !== b[i]?.label);
+  return differ < 0 ? a.length : differ;
 }

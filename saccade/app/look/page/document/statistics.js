@@ -3,7 +3,8 @@
 
 import { extent, isSelf } from "./attention.js";
 
-const NEAR = 4; // columns this close to the diagonal count as local where the document does not say
+const NEAR = 4; // columns this close to the diagonal count as local
+const KEPT_NEAR = 8; // and where the document has counted them
 
 async function rowMeans(arrays, site, name) {
   if (!site.arrays[name]) return null;
@@ -81,6 +82,7 @@ async function measured(arrays, look, site) {
   const [rows, columns] = extent(look, site);
   const names = isSelf(site) ? ["entropy", "highest", "sink", "local"] : ["entropy", "highest"];
   const kept = await Promise.all(names.map((name) => rowMeans(arrays, site, name)));
+  const even = evenShares(site, rows, columns);
   const whole = site.arrays.weights ? await arrays.get(site.arrays.weights) : null;
   const previous = whole ? null : await previousFromTop(arrays, site);
   const monotone = whole ? null : await monotoneFromWhere(arrays, site);
@@ -92,15 +94,37 @@ async function measured(arrays, look, site) {
     names.forEach((name, i) => { if (kept[i]) found[name] = kept[i][n]; });
     if (previous) found.previous = previous[n];
     if (monotone) found.monotone = monotone[n];
-    return { ...found, label: headLabel(found, site, columns) };
+    if (found.local !== undefined) found.local = beyond(found.local, even.local);
+    return { ...found, label: headLabel(found, site, even, columns) };
   });
 }
 
+// What a head would show of each trait that spread its attention evenly: much, on short texts.
+function evenShares(site, rows, columns) {
+  const near = site.arrays.local ? KEPT_NEAR : NEAR;
+  const sums = { sink: 0, local: 0, previous: 0 };
+  for (let t = 0; t < rows; t++) {
+    const last = Math.min(site.causal ? t : columns - 1, t + (site.reach ?? columns), columns - 1);
+    const first = Math.max(0, t - (site.reach ?? t));
+    const each = 1 / Math.max(last - first + 1, 1);
+    sums.sink += first === 0 ? each : 0;
+    sums.local += each * (Math.min(last, t + near) - Math.max(first, t - near) + 1);
+    if (t > first) sums.previous += each * (rows / (rows - 1));
+  }
+  return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / rows]));
+}
+
+// Of what even attention leaves open, the share that a head fills: 0 if it is even, 1 at most.
+function beyond(value, even) {
+  return even < 0.999 ? Math.max(0, (value - even) / (1 - even)) : 0;
+}
+
 // {text, value}: the trait that stands out most, if one does.
-function headLabel(found, site, columns) {
+function headLabel(found, site, even, columns) {
   if (isSelf(site)) {
-    if (found.previous >= 0.45) return { text: "previous", value: found.previous };
-    if (found.sink >= 0.45) return { text: "sink", value: found.sink };
+    const stands = (name, least) => beyond(found[name], even[name]) >= least;
+    if (stands("previous", 0.45)) return { text: "previous", value: found.previous };
+    if (stands("sink", 0.45)) return { text: "sink", value: found.sink };
     if (found.local >= 0.6) return { text: "local", value: found.local };
   } else if (found.monotone >= 0.8 && found.highest >= 0.5) {
     return { text: "aligned", value: found.highest };

@@ -15,7 +15,7 @@ import { VEIL_KEYS, VeilTools, filmTools, veilOf } from "../captioning/tools.js"
 import { badge, card, segmented } from "../controls/controls.js";
 import { unitMatrix } from "../chart/detail.js";
 import { el, within } from "../controls/dom.js";
-import { tokenText, weightText } from "../controls/format.js";
+import { isolated, tokenText, weightText } from "../controls/format.js";
 import { hypotheses } from "../chart/nbest.js";
 import { headPicker, neighbour, resolved } from "../controls/picks.js";
 import { Scrubber } from "../controls/scrubber.js";
@@ -75,7 +75,7 @@ export class CaptionView {
     const told = this.entry.references;
     const people = told.length ? el("details", { class: "references" },
       el("summary", { text: told.length > 1 ? "What people say" : "What is said of it" }),
-      el("ul", null, ...told.map((text) => el("li", { text })))) : null;
+      el("ul", null, ...told.map((text) => el("li", { dir: "auto", text })))) : null;
     return el("div", { class: "caption-head" }, this.words.root, people);
   }
 
@@ -117,7 +117,7 @@ export class CaptionView {
       this.looks, this.looks.indexOf(this.look), (look) => this.state.set({ look, step: null })
     )));
     if (this.look.beam?.length) {
-      this.beam = beamPanel();
+      this.beam = beamPanel(this.look);
       side.push(card("Beam", { id: "beam" }, this.beam));
     }
     return el("div", { class: "caption-rows" }, film,
@@ -211,7 +211,7 @@ export class CaptionView {
     this.film.light(row, this.hover === null);
     this.#word(row, map, boxes);
     this.#showHeads(row);
-    this.beam?.show(this.look.beam, Math.min(this.rows[row].to, this.look.beam.length) - 1);
+    this.beam?.show(this.rows[row].to - 1);
     this.foot.say(shares ? this.#cellLine(cell, shares) : line);
   }
 
@@ -240,7 +240,7 @@ export class CaptionView {
     const at = `row ${Math.floor(cell / this.grid.width) + 1}, `
       + `column ${(cell % this.grid.width) + 1}`;
     const order = shares.map((share, row) => [share, row]).sort((a, b) => b[0] - a[0]).slice(0, 4);
-    const parts = order.map(([share, row]) => `${this.rows[row].label} ${weightText(share)}`);
+    const parts = order.map(([share, row]) => `${isolated(this.rows[row].label)} ${weightText(share)}`);
     return `The cell at ${at} is looked at by: ${parts.join(", ")}`;
   }
 

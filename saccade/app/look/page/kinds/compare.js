@@ -1,28 +1,37 @@
 // Two runs on one text: side by side with one cursor, and their difference where words agree.
 
-import { isSelf } from "../document/attention.js";
-import { sameLabels } from "../document/axis.js";
+import { cornerOf, isSelf } from "../document/attention.js";
+import { sharedStart } from "../document/axis.js";
 import { badge, card, segmented } from "../controls/controls.js";
 import { unitMatrix } from "../chart/detail.js";
 import { el } from "../controls/dom.js";
-import { scoreText, weightText } from "../controls/format.js";
+import { isolated, quoted, scoreText, weightText } from "../controls/format.js";
 import { rowGaze } from "../document/gaze.js";
 import { heatmap } from "../chart/heatmap.js";
 import { headPicker, pickedMatrix, resolved } from "../controls/picks.js";
 import { rowWords } from "../controls/readout.js";
 import { mapTools } from "../chart/tools.js";
 
-// Why two matrices cannot be subtracted, in plain words; null if they can.
-export function whyNoDifference(a, b) {
-  const differ = [];
-  if (!sameLabels(a.rows, b.rows)) differ.push("rows");
-  if (!sameLabels(a.columns, b.columns)) differ.push("columns");
-  const sides = differ.join(" and the ");
-  if (sides) return `No difference is drawn: the runs have different words along the ${sides}.`;
+// How far two sides have the same words, from the first row and column on: {rows, columns, why},
+// where `why` tells in plain words why nothing, or not all, can be subtracted.
+export function sharedPart(a, b) {
+  const rows = sharedStart(a.rows, b.rows);
+  const columns = sharedStart(a.columns, b.columns);
   if (Boolean(a.matrix.overlaid) !== Boolean(b.matrix.overlaid)) {
-    return "No difference is drawn: one side shows the highest of its heads, the other does not.";
+    const why = "No difference is drawn: one side shows the highest of its heads, the other does not.";
+    return { rows: 0, columns: 0, why };
   }
-  return null;
+  const short = (count, side) => count < Math.max(a[side].length, b[side].length);
+  const differ = ["rows", "columns"].filter((side) => short({ rows, columns }[side], side));
+  if (differ.length === 0) return { rows, columns, why: "" };
+  const sides = differ.join(" and the ");
+  if (!rows || !columns) {
+    const why = `No difference is drawn: the runs have different words along the ${sides}.`;
+    return { rows: 0, columns: 0, why };
+  }
+  const why = ` Only the first ${rows} rows and ${columns} columns: `
+    + `from there on the runs have different words along the ${sides}.`;
+  return { rows, columns, why };
 }
 
 class CompareSide {
@@ -41,7 +50,7 @@ class CompareSide {
       "span", { class: "note", text: `score ${scoreText(look.score)}` }
     );
     this.root = card(look.run, { id: `${prefix}run`, tools: [this.picks] },
-      el("p", { class: "sentence" }, el("span", { text: look.text })),
+      el("p", { class: "sentence", dir: "auto", text: look.text }),
       el(
         "div", { class: "caption" }, this.title = el("span", { class: "note" }), score, this.badge,
         this.tools.bar
@@ -121,24 +130,24 @@ export class CompareView {
     await Promise.all(this.sides.map((side) => side.load()));
     const [a, b] = this.sides;
     if (!a.matrix || !b.matrix) return;
-    const reason = whyNoDifference(a, b);
-    this.why.textContent = reason ?? (`${b.look.run} minus ${a.look.run}: `
-      + "blue where the second looks more, orange where the first does.");
-    this.difference.root.hidden = this.legend.hidden = this.tools.bar.hidden = Boolean(reason);
-    if (reason) { this.delta = null; return; }
-    const data = b.matrix.data.map((value, i) => value - a.matrix.data[i]);
-    this.delta = { ...b.matrix, data, rest: new Float32Array(b.matrix.rows) };
+    const { rows, columns, why } = sharedPart(a, b);
+    this.difference.root.hidden = this.legend.hidden = this.tools.bar.hidden = !rows;
+    this.why.textContent = !rows ? why : `${b.look.run} minus ${a.look.run}: `
+      + `blue where the second looks more, orange where the first does.${why}`;
+    this.delta = null;
+    if (!rows) return;
+    const [mine, theirs] = [a, b].map(({ matrix }) => cornerOf(matrix, rows, columns));
+    this.delta = { ...theirs, data: theirs.data.map((value, i) => value - mine.data[i]) };
     this.#drawDifference(null);
     this.tools.refresh();
   }
 
   #drawDifference(focus) {
-    if (!this.delta) return;
     const [a] = this.sides;
+    const named = (groups, count) => groups.slice(0, count).map(({ label }) => label);
     this.difference.draw({
-      matrix: this.delta, rowLabels: a.rows.map(
-        ({ label }) => label
-      ), columnLabels: a.columns.map(({ label }) => label), focus, scale: "linear",
+      matrix: this.delta, rowLabels: named(a.rows, this.delta.rows),
+      columnLabels: named(a.columns, this.delta.columns), focus, scale: "linear",
     });
   }
 
@@ -149,9 +158,16 @@ export class CompareView {
     for (const side of this.sides) side.map.focus(
       place && (side === origin ? place : origin.matching(side, place))
     );
-    if (this.delta) this.difference.focus(place);
+    if (this.delta) this.difference.focus(this.#within(origin, place));
     if (!place) return;
     this.foot.say(this.#words(origin, place));
+  }
+
+  // The place in the difference, which holds only what both sides share.
+  #within(origin, place) {
+    const { rows, columns } = this.delta;
+    const there = place && origin !== this.sides[0] ? origin.matching(this.sides[0], place) : place;
+    return there && there.row < rows && there.column < columns ? there : null;
   }
 
   #words(origin, place) {
@@ -160,7 +176,8 @@ export class CompareView {
       if (!there || there.row === null) return `${side.look.run}: –`;
       if (there.column !== null) {
         const value = side.matrix.data[there.row * side.matrix.columns + there.column];
-        const names = `‘${side.rows[there.row].label}’ → ${side.columns[there.column].label}`;
+        const names = `${quoted(side.rows[there.row].label)} → `
+          + isolated(side.columns[there.column].label);
         return `${side.look.run}: ${names} ${weightText(value)}`;
       }
       const gaze = rowGaze(side.matrix, there.row);

@@ -1,14 +1,14 @@
 // A language model: the text as a strip of tokens; one is asked, and what it looks at is tinted.
 
 import { extent, isSelf } from "../document/attention.js";
-import { hasWords, tokenAt } from "../document/axis.js";
+import { groupHolding, groupsOf, hasWords, lastWord, tokenAt } from "../document/axis.js";
 import { badge, card, segmented, toggle } from "../controls/controls.js";
 import { HeadDetail, isLong } from "../chart/detail.js";
 import { el } from "../controls/dom.js";
-import { percentText, tokenText } from "../controls/format.js";
+import { percentText, quoted, tokenText } from "../controls/format.js";
 import { gazeAt } from "../document/gaze.js";
 import { headGrid, headTitle } from "../chart/grid.js";
-import { headPicker, neighbour, resolved } from "../controls/picks.js";
+import { headPicker, neighbour, resolved, sitesOf } from "../controls/picks.js";
 import { choiceList, columnWords, keyList, readable, rowWords } from "../controls/readout.js";
 import { Scrubber } from "../controls/scrubber.js";
 import { TokenStrip } from "../chart/strip.js";
@@ -24,12 +24,40 @@ export class LanguageView {
     Object.assign(this, { arrays, looks, state, foot, askExact });
     this.look = looks[Math.min(Math.max(state.get("look"), 0), looks.length - 1)];
     this.sites = this.look.sites.filter(isSelf);
-    this.axis = this.look.axes[this.sites[0]?.rows ?? "text"];
     this.long = this.sites.some((site) => isLong(this.look, site));
     this.#definite();
     this.root = el("div", { class: "view language" });
     this.#build();
+    this.#read();
     this.ready = this.#load();
+  }
+
+  // What is read depends on who reads: one tower of a model sees a text, another one an image.
+  #read() {
+    const [site] = sitesOf(this.sites, this.state.get("site"));
+    const another = this.axis !== undefined && site.rows !== this.axisName;
+    this.axisName = site.rows;
+    this.axis = this.look.axes[site.rows];
+    this.count = Math.min(this.axis.tokens.length, extent(this.look, site)[0]);
+    this.unit.hidden = this.long || !hasWords(this.axis);
+    this.strip = new TokenStrip(this.axis, {
+      point: (at) => this.#ask(at), choose: (at) => this.#choose(at),
+      move: (by) => this.scrub.move(by),
+    });
+    this.textHost.replaceChildren(this.strip.root);
+    this.textCard.heading.textContent = this.axis.kind === "grid" ? "Image" : "Text";
+    if (another) this.state.set({ token: null, step: null });
+    this.#transport();
+  }
+
+  // The parts that one steps by: words where words are shown.
+  #parts() {
+    const unit = this.unit.hidden ? "pieces" : this.state.get("unit");
+    const parts = groupsOf(this.axis, unit, this.count);
+    return {
+      parts, steps: parts.length, value: groupHolding(parts, this.#chosen()),
+      name: (at) => parts[at].label,
+    };
   }
 
   // A long text has no mean over all layers: it needs one of them. True if none was chosen yet.
@@ -49,9 +77,7 @@ export class LanguageView {
     this.sink = toggle("Hide sink", state.get("sink"), (sink) => state.set({ sink }));
     this.sinkNote = el("p", { class: "note warn", hidden: true });
     this.badge = badge();
-    this.strip = new TokenStrip(
-      this.axis, { point: (at) => this.#ask(at), choose: (at) => this.#choose(at) }
-    );
+    this.textHost = el("div");
     const legend = el("p", { class: "legend" }, el("span", { class: "token", text: "given" }), el(
       "span", { class: "token made", text: "written" }
     ),
@@ -59,7 +85,7 @@ export class LanguageView {
     this.textCard = card("Text", { id: "text", tools: [this.picks, this.mode, this.sink] },
       el(
         "div", { class: "caption" }, this.title = el("span", { class: "note" }), this.badge, legend
-      ), this.sinkNote, this.strip.root);
+      ), this.sinkNote, this.textHost);
     this.answer = el("div", { class: "answer" });
     this.tokenCard = card("Token", { id: "token" }, this.answer);
     // A long text stands beside what is said of a token; a short one leaves that place to the map.
@@ -69,7 +95,6 @@ export class LanguageView {
       "div", { class: "columns" }, beside, el("div", { class: "side" }, this.tokenCard)
     );
     this.root.append(...(this.long ? [columns, below] : [below, columns]), this.#headsCard() ?? "");
-    this.#transport();
   }
 
   #detailCard() {
@@ -78,7 +103,6 @@ export class LanguageView {
       "Units", [["words", "words"], ["pieces", "pieces"]], state.get("unit"),
       (unit) => state.set({ unit })
     );
-    this.unit.hidden = this.long || !hasWords(this.axis);
     this.scale = segmented(
       "Colour scale", [["sqrt", "√"], ["linear", "linear"], ["log", "log"]], state.get("scale"),
       (scale) => state.set({ scale })
@@ -109,14 +133,13 @@ export class LanguageView {
   }
 
   #transport() {
-    const { tokens } = this.axis;
-    this.count = Math.min(tokens.length, extent(this.look, this.sites[0])[0]);
-    const first = this.state.get("token") ?? Math.max(0, this.count - 1);
+    this.scrub?.stop();
     this.scrub = new Scrubber({
-      steps: this.count, value: Math.min(
-        first, this.count - 1
-      ), name: (step) => tokenText(tokens[step]),
-      change: (token) => this.state.set({ token, step: token }),
+      ...this.#parts(),
+      change: (at) => {
+        const { from, to } = this.#parts().parts[at];
+        this.state.set({ token: from, step: to - 1 });
+      },
     });
     this.foot.carry(this.scrub.root);
   }
@@ -137,14 +160,14 @@ export class LanguageView {
   }
 
   #chosen() {
-    return Math.min(this.state.get("token") ?? this.count - 1, this.count - 1);
+    return Math.min(this.state.get("token") ?? lastWord(this.axis, this.count), this.count - 1);
   }
 
   #noteSink() {
     const on = this.state.get("sink");
     this.sinkNote.hidden = !on;
-    const first = tokenText(tokenAt(this.axis, 0));
-    this.sinkNote.textContent = `The first token ‘${first}’ is hidden as a sink; `
+    const first = quoted(tokenText(tokenAt(this.axis, 0)));
+    this.sinkNote.textContent = `The first token ${first} is hidden as a sink; `
       + "what is left of each row is scaled up to sum to one.";
   }
 
@@ -174,7 +197,7 @@ export class LanguageView {
     if (this.hover !== at) return;
     this.strip.mark(this.#chosen(), asked);
     this.strip.tint(gaze.pairs);
-    this.#read(asked, gaze);
+    this.#say(asked, gaze);
   }
 
   #choose(at) {
@@ -192,11 +215,11 @@ export class LanguageView {
     this.strip.dim(this.state.get("step") ?? Infinity);
     this.strip.reveal(at);
     this.detail.mark(at, this.#along());
-    this.#read(at, gaze);
+    this.#say(at, gaze);
     this.#tell(at, gaze);
   }
 
-  #read(at, gaze) {
+  #say(at, gaze) {
     const name = tokenText(tokenAt(this.axis, at));
     const labels = (place) => tokenText(tokenAt(this.axis, place));
     this.foot.say(
@@ -208,7 +231,7 @@ export class LanguageView {
   #tell(at, gaze) {
     const made = at >= (this.axis.prompt ?? Infinity);
     const parts = [el("p", { class: "token-name" }, el(
-      "b", { text: readable(tokenText(tokenAt(this.axis, at))) }
+      "b", { dir: "auto", text: readable(tokenText(tokenAt(this.axis, at))) }
     ),
       el("span", { class: "note", text: `token ${at} · ${made ? "written" : "given"}` }))];
     const logP = this.axis.log_p?.[at];
@@ -233,11 +256,12 @@ export class LanguageView {
     if (this.#definite()) return;
     const has = (...keys) => keys.some((key) => changed.has(key));
     if (has("site", "head")) this.picks.refresh();
+    if (has("site") && sitesOf(this.sites, this.state.get("site"))[0].rows !== this.axisName) this.#read();
     if (has("mode")) this.mode.show(this.state.get("mode"));
-    if (has("unit")) this.unit.show(this.state.get("unit"));
+    if (has("unit")) { this.unit.show(this.state.get("unit")); this.scrub.divide(this.#parts()); }
     if (has("scale")) this.scale.show(this.state.get("scale"));
     if (has("sink")) { this.sink.show(this.state.get("sink")); this.#noteSink(); }
-    if (has("token")) this.scrub.show(this.#chosen());
+    if (has("token")) this.scrub.show(this.#parts().value);
     if (has("site", "head")) this.#load();
     else if (has("token", "step", "mode", "sink") && this.pick) this.#answerFor(this.#chosen());
     if (

@@ -1,27 +1,31 @@
 // A translation: which source words each target word looked at while it was written.
 
 import { columnSums, isSelf } from "../document/attention.js";
-import { groupHolding, hasWords } from "../document/axis.js";
+import { groupHolding, groupsOf, hasWords } from "../document/axis.js";
 import { beamPanel } from "../chart/beam.js";
 import { badge, card, segmented, slider } from "../controls/controls.js";
 import { HeadDetail, unitMatrix } from "../chart/detail.js";
-import { el } from "../controls/dom.js";
-import { quoted, tokenText, weightText } from "../controls/format.js";
+import { el, style, within } from "../controls/dom.js";
+import { directionOf, quoted, weightText } from "../controls/format.js";
 import { columnGaze, rowGaze } from "../document/gaze.js";
 import { headGrid, headTitle } from "../chart/grid.js";
 import { heatmap } from "../chart/heatmap.js";
 import { hypotheses } from "../chart/nbest.js";
 import { headPicker, neighbour, pickedMatrix, resolved } from "../controls/picks.js";
+import { naturalWidth } from "../chart/plan.js";
 import { columnWords, rowWords } from "../controls/readout.js";
 import { ribbons } from "../chart/ribbons.js";
 import { Scrubber } from "../controls/scrubber.js";
 import { mapTools } from "../chart/tools.js";
 
 const MOST_RIBBON_WORDS = 90;
+const NARROWEST_SIDE = 350; // pixels of a card beside the map, and what is between them
+const GAP = 20; // between cards
+const CANDIDATES = [170, 300]; // how high the list of the beam's candidates may be
 
 export class TranslationView {
-  constructor({ arrays, looks, state, foot, askExact }) {
-    Object.assign(this, { arrays, looks, state, foot, askExact });
+  constructor({ arrays, looks, state, foot, askExact, subject }) {
+    Object.assign(this, { arrays, looks, state, foot, askExact, subject });
     this.look = looks[Math.min(Math.max(state.get("look"), 0), looks.length - 1)];
     this.cross = this.look.sites.filter((site) => !isSelf(site));
     if (this.cross.length === 0) this.cross = this.look.sites;
@@ -53,25 +57,55 @@ export class TranslationView {
       el(
         "div", { class: "caption" }, this.flowTitle = el("span", { class: "note" }), this.badges[0]
       ), this.flow.root);
-    const parts = [
-      this.#sentences(), this.flowCard,
-      el("div", { class: "columns" }, this.#mapCard(), this.#side()), this.#headsCard()
-    ];
+    [this.mapCard, this.side] = [this.#mapCard(), this.#side()];
+    this.left = el("div", { class: "side" }, this.mapCard);
+    this.middle = el("div", { class: "columns" }, this.left, this.side);
+    const parts = [this.#sentences(), this.flowCard, this.middle, this.#headsCard()];
     this.root.append(...parts.filter(Boolean));
+    if (this.side) new ResizeObserver(() => this.#balance()).observe(this.side);
     this.#transport();
   }
 
+  // Leaves no void: a narrow map has all the others beside it, a wide one has them below one another,
+  // or the shorter of them below itself; and its rows grow as high as what stands beside it. Done
+  // anew for another width or map, not while one steps.
+  #balance() {
+    const model = this.map.model();
+    const wide = this.middle.clientWidth;
+    const key = String([wide, model?.matrix.rows, model?.matrix.columns, this.state.get("unit")]);
+    if (!this.side || !model || !wide || key === this.balanced) return;
+    this.balanced = key;
+    const frame = this.mapCard.offsetWidth - this.map.root.clientWidth;
+    const wanted = naturalWidth(model) + frame;
+    const across = this.cards.length > 1 && wanted + this.cards.length * NARROWEST_SIDE <= wide;
+    this.side.append(...this.cards);
+    this.middle.classList.toggle("across", across);
+    style(this.middle, { "--map": `${wanted}px`, "--candidates": `${CANDIDATES[1]}px` });
+    const beside = this.side.offsetTop === this.left.offsetTop;
+    const around = this.mapCard.offsetHeight - this.map.canvas.offsetHeight;
+    if (beside && !across && this.cards.length > 1) {
+      const [short, tall] = [0, Infinity].map((high) => around + this.map.height(high));
+      const [one, other] = this.cards.map(({ offsetHeight }) => offsetHeight + GAP);
+      const missing = (from, to, high) => Math.max(0, from - high, high - to);
+      const below = missing(short + one, tall + one, other - GAP);
+      if (below < missing(short, tall, one + other - GAP)) this.left.append(this.cards[0]);
+    }
+    const under = this.left.offsetHeight - this.mapCard.offsetHeight;
+    this.map.reach(beside ? this.side.offsetHeight - around - under : 0);
+    if (!beside || across) return; // else what is still too long is scrolled through
+    const over = this.side.offsetHeight - around - under - this.map.height(Infinity);
+    const room = within(CANDIDATES[1] - over, ...CANDIDATES);
+    style(this.middle, { "--candidates": `${room}px` });
+    this.beam?.show(this.state.get("step"));
+  }
+
   #sentences() {
-    const source = this.axes.source.tokens.join("").replace(/\s*<[^<>\s]+>\s*/g, " ").trim();
+    const line = (name, words) => el(
+      "p", { class: `sentence ${name}`, dir: directionOf(words) },
+      el("span", { class: "eyebrow", text: name }), el("span", { text: words })
+    );
     return el("div", { class: "sentences" },
-      el(
-        "p", { class: "sentence" }, el("span", { class: "eyebrow", text: "source" }),
-        el("span", { text: source })
-      ),
-      el(
-        "p", { class: "sentence target" }, el("span", { class: "eyebrow", text: "target" }),
-        el("span", { text: this.look.text })
-      ));
+      line("source", this.subject ?? this.axes.source.tokens.join("").trim()), line("target", this.look.text));
   }
 
   #mapCard() {
@@ -100,9 +134,10 @@ export class TranslationView {
         )));
     }
     if (this.look.beam?.length) {
-      this.beam = beamPanel();
+      this.beam = beamPanel(this.look);
       parts.push(card("Beam", { id: "beam" }, this.beam));
     }
+    this.cards = parts;
     return parts.length ? el("div", { class: "side" }, ...parts) : null;
   }
 
@@ -132,12 +167,26 @@ export class TranslationView {
     this.state.set({ detail: `${name}/${head}`, ...(isCross ? { site: name, head } : {}) });
   }
 
+  // What one steps by: words where words are shown, or pieces.
+  #parts() {
+    const parts = groupsOf(this.axes.target, this.#unit());
+    const step = this.state.get("step");
+    const value = step === null ? parts.length - 1 : groupHolding(parts, step);
+    return { parts, steps: parts.length, value, name: (at) => parts[at].label };
+  }
+
+  #unit() {
+    return this.unit.hidden ? "pieces" : this.state.get("unit");
+  }
+
   #transport() {
-    const { tokens } = this.axes.target;
     this.scrub = new Scrubber({
-      steps: tokens.length, value: this.state.get("step") ?? tokens.length - 1,
-      name: (step) => tokenText(tokens[step]),
-      change: (step) => { this.pin = null; this.hover = null; this.state.set({ step }); },
+      ...this.#parts(),
+      change: (at) => {
+        this.pin = null;
+        this.hover = null;
+        this.state.set({ step: this.#parts().parts[at].to - 1 });
+      },
     });
     this.foot.carry(this.scrub.root);
     this.foot.say("Point at a word, or step through with ← and →.");
@@ -173,8 +222,9 @@ export class TranslationView {
         (rest) => rest > 0.005
       ), bottom: this.matrix.overlaid ? null : this.received,
     });
-    this.beam?.show(this.look.beam, this.state.get("step") ?? this.look.beam.length - 1);
+    this.beam?.show(this.state.get("step"));
     this.tools.refresh();
+    this.#balance();
     this.#read();
   }
 
@@ -271,10 +321,10 @@ export class TranslationView {
   refresh(changed) {
     const has = (...keys) => keys.some((key) => changed.has(key));
     if (has("site", "head")) this.picks.refresh();
-    if (has("unit")) this.unit.show(this.state.get("unit"));
+    if (has("unit")) { this.unit.show(this.state.get("unit")); this.scrub.divide(this.#parts()); }
     if (has("site", "head", "unit")) this.#load();
     else if (has("step", "threshold") && this.matrix) {
-      if (has("step") && this.state.get("step") !== null) this.scrub.show(this.state.get("step"));
+      if (has("step") && this.state.get("step") !== null) this.scrub.show(this.#parts().value);
       if (has("threshold")) this.threshold.show(this.state.get("threshold"));
       this.#draw();
     }

@@ -69,6 +69,25 @@ async function* eventsOf(response) {
   }
 }
 
+const KEPT = "saccade-asked";
+
+// What was written and what was asked last, for as long as the tab is open: a reload loses neither.
+function remembered() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function remember(values) {
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify({ ...remembered(), ...values }));
+  } catch {
+    // A browser that keeps nothing: the page works without.
+  }
+}
+
 function numberField(label, { value, min, max, step = 1 }) {
   const input = el("input", { type: "number", min, max, step, value, "aria-label": label });
   return Object.assign(
@@ -89,20 +108,25 @@ export class ServerBar {
       "textarea",
       {
         rows: 2, placeholder: "Write something for the model to read", "aria-label": "Text",
-        spellcheck: "false"
+        spellcheck: "false", dir: "auto"
       }
     );
+    this.limit = el("p", { class: "note warn", role: "alert", hidden: true });
     this.drop = new ImageDrop(() => this.ask());
     this.drop.root.hidden = true;
     this.go = button("Look", () => this.ask(), { class: "button primary" });
     this.busy = el("p", { class: "busy", role: "status", hidden: true });
     this.error = el("div", { class: "error", role: "alert", hidden: true });
-    this.written = el("p", { class: "written", hidden: true });
+    this.written = el("p", { class: "written", dir: "auto", hidden: true });
     this.options = this.#options();
     this.text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       this.ask();
+    });
+    this.text.addEventListener("input", () => {
+      remember({ text: this.text.value });
+      this.#measure();
     });
     this.run.addEventListener("change", () => this.#suit());
     this.root = el("section", { class: "ask", "aria-label": "Ask the model" },
@@ -113,7 +137,7 @@ export class ServerBar {
         ),
         this.text, this.drop.root, this.go
       ),
-      this.options, this.busy, this.written, this.error);
+      this.limit, this.options, this.busy, this.written, this.error);
     this.ready = this.#inform();
   }
 
@@ -142,11 +166,40 @@ export class ServerBar {
       const { beam, most_tokens: most, text_characters: characters } = info.limits ?? {};
       if (beam) this.beam.input.max = beam;
       if (most) this.most.input.max = most;
-      if (characters) this.text.maxLength = characters;
+      this.characters = characters ?? Infinity;
       this.#suit();
+      this.#resume();
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  // After a reload: the same text, and the same look.
+  #resume() {
+    const { text = "", asked } = remembered();
+    this.text.value ||= text;
+    this.#measure();
+    if (!this.runs.some(({ name }) => name === asked?.run)) return;
+    this.run.value = asked.run;
+    this.#suit();
+    this.second.value = asked.compare ?? "";
+    for (const [field, value] of [
+      [this.beam, asked.beam], [this.most, asked.most_tokens],
+      [this.temperature, asked.temperature],
+    ]) field.input.value = value ?? field.input.value;
+    this.#send(asked, false, true);
+  }
+
+  // Whether the text is too long for this server, which says so at once; nothing is cut off.
+  #measure() {
+    const count = [...this.text.value].length;
+    const over = !this.takesImages && count > (this.characters ?? Infinity);
+    this.limit.hidden = !over;
+    this.limit.textContent = over ? `The text has ${count} characters; `
+      + `this server takes at most ${this.characters}. Shorten it to go on.` : "";
+    this.text.setAttribute("aria-invalid", String(over));
+    this.go.disabled = over || !this.busy.hidden;
+    return over;
   }
 
   // Only the options that this kind of run has.
@@ -165,6 +218,7 @@ export class ServerBar {
       ...others.map(({ name }) => el("option", { value: name, text: name }))
     );
     this.compare.hidden = others.length === 0;
+    this.#measure();
   }
 
   get takesImages() {
@@ -193,7 +247,7 @@ export class ServerBar {
   ask() {
     const [given, field] = this.takesImages ? [this.drop.file, this.drop]
       : [this.text.value.trim(), this.text];
-    if (!given) {
+    if (!given || this.#measure()) {
       field.focus();
       return Promise.resolve();
     }
@@ -203,10 +257,11 @@ export class ServerBar {
   // The same text again, with this head kept exactly.
   askExact(site, head) {
     if (!this.last) return Promise.resolve();
-    return this.#send({ ...this.last, zoom: [{ site: site.name, head }] }, false);
+    return this.#send({ ...this.last, zoom: [{ site: site.name, head }] }, false, true);
   }
 
-  async #send(body, stream) {
+  // `again`: the same look as before, so that what was chosen on the page stays.
+  async #send(body, stream, again = false) {
     this.controller?.abort();
     const controller = (this.controller = new AbortController());
     const clock = this.#start(controller);
@@ -214,9 +269,10 @@ export class ServerBar {
       if (stream) await this.#stream(body, controller.signal);
       const answer = await (await post("/v1/look", body, controller.signal)).json();
       this.last = body;
-      this.receive(answer, Boolean(body.zoom));
+      if (!(body.image instanceof Blob)) remember({ asked: body });
+      this.receive(answer, again);
     } catch (error) {
-      if (error.name !== "AbortError") this.#fail(error, () => this.#send(body, stream));
+      if (error.name !== "AbortError") this.#fail(error, () => this.#send(body, stream, again));
     } finally {
       clearInterval(clock);
       if (this.controller === controller) this.#stop();
@@ -250,8 +306,8 @@ export class ServerBar {
       words.textContent = `The model is ${does}… ${seconds} s`;
     };
     this.error.hidden = true;
-    this.go.disabled = true;
     this.busy.hidden = false;
+    this.go.disabled = true;
     this.root.setAttribute("aria-busy", "true");
     this.busy.replaceChildren(el("span", { class: "pulse" }), words, cancel);
     tick();
@@ -259,8 +315,8 @@ export class ServerBar {
   }
 
   #stop() {
-    this.go.disabled = false;
     this.busy.hidden = true;
+    this.#measure();
     this.written.hidden = true;
     this.written.textContent = "";
     this.root.removeAttribute("aria-busy");
@@ -281,6 +337,7 @@ export class ServerBar {
 
   fill(text) {
     this.text.value = text;
+    remember({ text });
     this.text.focus();
   }
 }

@@ -10,7 +10,7 @@ import pytest
 import tyro
 
 from saccade.app.cli.serve import serve_command
-from saccade.app.serve.server import address, bind
+from saccade.app.serve.listening import address, bind
 from saccade.errors import ConfigError, RunError
 from tests.app.serve.serving import COMMAND
 

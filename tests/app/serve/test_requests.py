@@ -16,12 +16,14 @@ import torch
 
 from saccade.app.look.captioning.images import ShownImage
 from saccade.app.serve import requests as reading
+from saccade.app.serve.image_decoder import ImageDecoder
 from saccade.tasks.captioning.captioner import ImageCaptioner
 from tests.app.serve.captioners import as_json, images, make_captioners, upload
 from tests.app.serve.serving import LocalServer, eventually, refusal
 from tests.data.images_made import picture
 
 RAW = images(1)[0]
+PLAIN = ImageDecoder.decode
 
 
 class Gate:
@@ -32,15 +34,13 @@ class Gate:
         self.threads: list[str] = []
         self.now = self.most = 0
 
-    def __call__(self, raw: bytes, **options: Any) -> Any:
+    def __call__(self, decoder: ImageDecoder, raw: bytes, **options: Any) -> Any:
         self.threads.append(threading.current_thread().name)
         self.now += 1
         self.most = max(self.most, self.now)
         self.open.wait(20)
         self.now -= 1
-        return self.decode(raw, **options)
-
-    decode = staticmethod(reading.decode)
+        return PLAIN(decoder, raw, **options)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,11 @@ def server(path: Path) -> Iterator[LocalServer]:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     made = Gate()
-    monkeypatch.setattr(reading, "decode", made)
+
+    def decode(self: ImageDecoder, raw: bytes, **options: Any) -> Any:
+        return made(self, raw, **options)
+
+    monkeypatch.setattr(ImageDecoder, "decode", decode)
     yield made
     made.open.set()
 
@@ -157,7 +161,8 @@ def test_a_run_is_given_the_pixels_that_the_library_gives_it(server: LocalServer
     service = server.service
     for schema in (service.schemas.predict, service.schemas.look):
         kind = "application/json"
-        asked = reading.Reading(body, kind, schema, service.runs, service.settings)()
+        limits = service.settings
+        asked = reading.Reading(body, kind, schema, service.runs, limits, service.decoder)()
         (given,) = asked.given
         seen = given.seen_by(tool) if isinstance(given, ShownImage) else given
         assert torch.equal(seen, tool.prepare(raw))

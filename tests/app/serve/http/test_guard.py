@@ -2,8 +2,8 @@
 
 import pytest
 
+from saccade.app.serve.http.access import Hosts
 from saccade.app.serve.http.errors import RequestError
-from saccade.app.serve.http.guard import Hosts
 from tests.app.serve.serving import LocalServer
 
 

@@ -8,6 +8,7 @@ is told by what the like of it took.
 import time
 from collections import deque
 from collections.abc import Sequence
+from statistics import median
 from typing import Protocol, TypeVar, runtime_checkable
 
 REMEMBERED = 8  # measurements
@@ -21,6 +22,7 @@ class Work(Protocol):
     client: str
     units: float
     ends: float
+    gone: bool
 
     @property
     def sort(self) -> str: ...
@@ -41,14 +43,13 @@ class Estimate:
         self._measured = time.monotonic()
 
     @property
-    def mean(self) -> float:
-        return sum(self._rates) / max(len(self._rates), 1)
+    def usual(self) -> float:
+        return median(self._rates)
 
     @property
     def least(self) -> float:
         """What it surely takes: one bad moment does not count, nor what was long ago."""
-        old = time.monotonic() - self._measured > OLD_S
-        return 0.0 if old else min(self._rates, default=0.0)
+        return min(self._rates) if time.monotonic() - self._measured < OLD_S else 0.0
 
 
 class Schedule:
@@ -71,23 +72,26 @@ class Schedule:
 
     def end(self, *, whole: bool) -> None:
         """Charge each client, and learn from it; what was broken off took longer than that."""
-        batch, seconds = self._running, time.monotonic() - self._begun
-        rate = seconds / sum(one.units for one in batch)
+        batch = self._running
+        rate = self._elapsed / _units(batch)
         for one in batch:
             self._served[one.client] = self._served.get(one.client, 0.0) + rate * one.units
-        known = self._estimates.setdefault(batch[0].sort, Estimate())
-        if whole or rate > known.mean:
+        known = self._estimates.get(batch[0].sort)
+        if known is None:
+            known = self._estimates[batch[0].sort] = Estimate()
+            known.add(rate)
+        elif whole or rate > known.usual:
             known.add(rate)
         self._running = ()
         self._served = {who: time for who, time in self._served.items() if time > self._clock}
 
     def cost(self, one: Work) -> float:
-        """Seconds that something takes, about; at least what its like has taken just now."""
+        """Seconds that something takes, about; unmeasured, what its like has taken so far."""
         known = self._estimates.get(one.sort)
-        rate = 0.0 if known is None else known.mean
-        if self._running and self._running[0].sort == one.sort:
-            rate = max(rate, (time.monotonic() - self._begun) / self._units)
-        return rate * one.units
+        if known is not None:
+            return known.usual * one.units
+        alike = bool(self._running) and self._running[0].sort == one.sort
+        return self._elapsed / _units(self._running) * one.units if alike else 0.0
 
     def least(self, one: Work) -> float:
         """Seconds that something takes at the very least."""
@@ -96,14 +100,18 @@ class Schedule:
 
     @property
     def left(self) -> float:
-        """Seconds until what runs now is over."""
-        if not self._running:
+        """Seconds until what runs now is over; what is late already takes as long once more.
+
+        What nobody waits for any more is given up after its next step.
+        """
+        if all(one.gone for one in self._running):
             return 0.0
-        return max(0.0, sum(map(self.cost, self._running)) + self._begun - time.monotonic())
+        whole = sum(map(self.cost, self._running))
+        return whole - self._elapsed if whole > self._elapsed else self._elapsed
 
     @property
-    def _units(self) -> float:
-        return sum(one.units for one in self._running)
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._begun if self._running else 0.0
 
     def in_turn(self, waiting: Sequence[W]) -> list[W]:
         """Those who wait, in the order in which they would be served."""
@@ -132,3 +140,7 @@ class Schedule:
             else:
                 at, alone = at + self.cost(one), False
         return late
+
+
+def _units(batch: Sequence[Work]) -> float:
+    return sum(one.units for one in batch)

@@ -7,7 +7,7 @@ import secrets
 import socket
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from saccade.app.serve.http.errors import RequestError
 from saccade.errors import ConfigError
@@ -50,7 +50,7 @@ class Hosts:
         site = headers.get("sec-fetch-site", b"none")
         origin = headers.get("origin", b"").decode("latin-1")
         own = headers.get("host", b"").decode("latin-1").lower()
-        at = urlsplit(origin).netloc.lower() if origin.isprintable() else ""
+        at = origin.lower().partition("://")[2]
         same = not origin or at == own or self._name(at) in self._further
         if site not in (b"none", b"same-origin") or not same:
             shown = ascii(origin[:60] or site.decode("latin-1")[:60])

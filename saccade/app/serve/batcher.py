@@ -104,18 +104,9 @@ class Line:
         """Seconds since the last step, while there should be steps."""
         return time.monotonic() - self._last_step if self.running else 0.0
 
-    @property
-    def seconds(self) -> float:
-        """How long it takes until all who wait are answered, about."""
-        return self.schedule.left + sum(map(self.schedule.cost, self.waiting))
-
     def take(self, most: int) -> list[Job]:
         """The next job, and those behind it that can be decoded with it, at most `most` texts."""
-        batch, room = list[Job](), most
-        for job in self.schedule.in_turn(self.waiting):
-            if not batch or (job.key is not None and job.key == batch[0].key and job.size <= room):
-                batch.append(job)
-                room -= job.size
+        batch = next(iter(self.schedule.batches(self.waiting, most)), [])
         self.waiting = [job for job in self.waiting if job not in batch]
         return batch
 
@@ -221,20 +212,22 @@ class Batcher:
 
     def _retry_after(self) -> int:
         """As long as the requests that wait will take, about."""
-        seconds = max(line.seconds for line in self._lines.values())
+        seconds = max(map(self._seconds, self._lines.values()))
         return max(1, min(round(seconds), 30))
+
+    def _seconds(self, line: Line) -> float:
+        return line.schedule.seconds(line.waiting, self.settings.batch)
 
     def _refuse_late(self, line: Line) -> None:
         """Whoever could not be answered in time hears it now, and not at his deadline."""
-        for job in line.schedule.late(line.waiting):
+        for job in line.schedule.late(line.waiting, self.settings.batch):
             if job.ends - time.monotonic() > 2 * TICK_S:
                 line.waiting.remove(job)
                 job.fail(self._too_late(line, job))
 
     def _too_late(self, line: Line, job: Job) -> RequestError:
-        before = line.seconds
         message = (
-            f"about {before:.0f} s of work wait for {line.name}, and this takes "
+            f"about {self._seconds(line):.0f} s of work wait for {line.name}, and this takes "
             f"{line.schedule.cost(job):.0f} s; a request has {self.settings.deadline_s:g} s "
             "(deadline_s): try again later"
         )

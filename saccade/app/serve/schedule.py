@@ -7,19 +7,22 @@ is told by what the like of it took.
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from statistics import median
 from typing import Protocol, TypeVar, runtime_checkable
 
-REMEMBERED = 8  # measurements
-OLD_S = 60.0  # after so many seconds it is time to measure again
+REMEMBERED = 32  # measurements
+LIKE = 4.0  # times as much work, or as little, is of a like size
+OLD_S = 300.0  # after so many seconds it is time to measure again
 
 
 @runtime_checkable
 class Work(Protocol):
-    """What is known of a request that waits."""
+    """What is known of a request that waits. Those with equal keys may be decoded together."""
 
     client: str
+    key: Hashable
+    size: int
     units: float
     ends: float
     gone: bool
@@ -32,24 +35,29 @@ W = TypeVar("W", bound=Work)
 
 
 class Estimate:
-    """Seconds for a unit of one sort of work, from the newest measurements."""
+    """What batches of one sort of work have taken lately, by how much work each was.
+
+    Only what is of a like size tells how long something takes: little work takes longer for its
+    size. Of more work than has been measured it is only known that it takes no less.
+    """
 
     def __init__(self) -> None:
-        self._rates: deque[float] = deque(maxlen=REMEMBERED)
-        self._measured = 0.0
+        self._measured: deque[tuple[float, float, float]] = deque(maxlen=REMEMBERED)
 
-    def add(self, rate: float) -> None:
-        self._rates.append(rate)
-        self._measured = time.monotonic()
+    def add(self, units: float, seconds: float) -> None:
+        self._measured.append((units, seconds, time.monotonic()))
 
-    @property
-    def usual(self) -> float:
-        return median(self._rates)
+    def usual(self, units: float) -> float | None:
+        """Seconds that so much of it takes; None if nothing tells."""
+        rates = [s / u for u, s, _ in self._measured if units / LIKE <= u <= units * LIKE]
+        less = [(u, s) for u, s, _ in self._measured if u < units / LIKE]
+        return median(rates) * units if rates else max(less)[1] if less else None
 
-    @property
-    def least(self) -> float:
-        """What it surely takes: one bad moment does not count, nor what was long ago."""
-        return min(self._rates) if time.monotonic() - self._measured < OLD_S else 0.0
+    def least(self, units: float) -> float:
+        """Seconds that it surely takes: one bad moment does not count, nor what was long ago."""
+        fresh = time.monotonic() - OLD_S
+        no_larger = [s for u, s, at in self._measured if units / LIKE <= u <= units and at > fresh]
+        return min(no_larger, default=0.0)
 
 
 class Schedule:
@@ -76,38 +84,36 @@ class Schedule:
         rate = self._elapsed / _units(batch)
         for one in batch:
             self._served[one.client] = self._served.get(one.client, 0.0) + rate * one.units
-        known = self._estimates.get(batch[0].sort)
-        if known is None:
-            known = self._estimates[batch[0].sort] = Estimate()
-            known.add(rate)
-        elif whole or rate > known.usual:
-            known.add(rate)
+        known, units = self._estimates.setdefault(batch[0].sort, Estimate()), _units(batch)
+        if whole or self._elapsed > (known.usual(units) or 0.0):
+            known.add(units, self._elapsed)
         self._running = ()
         self._served = {who: time for who, time in self._served.items() if time > self._clock}
 
-    def cost(self, one: Work) -> float:
-        """Seconds that something takes, about; unmeasured, what its like has taken so far."""
-        known = self._estimates.get(one.sort)
+    def cost(self, *batch: Work) -> float:
+        """Seconds that a batch takes, about; unmeasured, what its like has taken so far."""
+        sort, units = batch[0].sort, _units(batch)
+        known = self._estimates.setdefault(sort, Estimate()).usual(units)
         if known is not None:
-            return known.usual * one.units
-        alike = bool(self._running) and self._running[0].sort == one.sort
-        return self._elapsed / _units(self._running) * one.units if alike else 0.0
+            return known
+        if not self._running or self._running[0].sort != sort:
+            return 0.0
+        times = units / _units(self._running)
+        return self._elapsed * (times if times <= LIKE else 1.0)
 
     def least(self, one: Work) -> float:
         """Seconds that something takes at the very least."""
-        known = self._estimates.get(one.sort)
-        return 0.0 if known is None else known.least * one.units
+        return self._estimates.setdefault(one.sort, Estimate()).least(one.units)
 
     @property
     def left(self) -> float:
-        """Seconds until what runs now is over; what is late already takes as long once more.
+        """Seconds until what runs now is over; who is late stays as long as he is late already.
 
         What nobody waits for any more is given up after its next step.
         """
         if all(one.gone for one in self._running):
             return 0.0
-        whole = sum(map(self.cost, self._running))
-        return whole - self._elapsed if whole > self._elapsed else self._elapsed
+        return abs(self.cost(*self._running) - self._elapsed)
 
     @property
     def _elapsed(self) -> float:
@@ -129,17 +135,33 @@ class Schedule:
                 del queues[client]
         return order
 
-    def late(self, waiting: Sequence[W]) -> list[W]:
+    def batches(self, waiting: Sequence[W], most: int) -> list[list[W]]:
+        """How those who wait would be decoded, at most `most` texts together; one always fits."""
+        left, batches = self.in_turn(waiting), list[list[W]]()
+        while left:
+            batch, room = [left[0]], most - left[0].size
+            for one in left[1:]:
+                if one.key is not None and one.key == batch[0].key and one.size <= room:
+                    batch.append(one)
+                    room -= one.size
+            left = [one for one in left if one not in batch]
+            batches.append(batch)
+        return batches
+
+    def late(self, waiting: Sequence[W], most: int) -> list[W]:
         """Those who would not be answered in time; the others do not wait for them."""
         at, late = time.monotonic() + self.left, list[W]()
         alone = not self._running
-        for one in self.in_turn(waiting):
-            cost = self.least(one) if alone else self.cost(one)
-            if at + cost > one.ends:
-                late.append(one)
-            else:
-                at, alone = at + self.cost(one), False
+        for batch in self.batches(waiting, most):
+            cost = self.least(batch[0]) if alone else self.cost(*batch)
+            late += (behind := [one for one in batch if at + cost > one.ends])
+            if len(behind) < len(batch):
+                at, alone = at + self.cost(*batch), False
         return late
+
+    def seconds(self, waiting: Sequence[Work], most: int) -> float:
+        """How long it takes until all who wait are answered, about."""
+        return self.left + sum(self.cost(*batch) for batch in self.batches(waiting, most))
 
 
 def _units(batch: Sequence[Work]) -> float:

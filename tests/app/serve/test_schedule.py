@@ -22,6 +22,8 @@ class Piece:
     ends: float = float("inf")
     sort: str = "look"
     gone: bool = False
+    key: str | None = None
+    size: int = 1
 
 
 @pytest.fixture
@@ -88,18 +90,18 @@ def test_who_cannot_be_served_in_time_is_late_and_the_others_do_not_wait_for_him
     clock[0] += 1.0  # five more are left of it
     soon, long, short = (Piece("a", units, clock[0] + 10.0) for units in (2.0, 3.0, 0.4))
     assert schedule.left == pytest.approx(5.0)
-    assert schedule.late([soon, long, short]) == [long]
+    assert schedule.late([soon, long, short], 32) == [long]
 
 
 def test_what_has_never_been_measured_is_taken_and_judged_by_what_runs(clock: list[float]) -> None:
     schedule, waiting = Schedule(), [Piece("a", ends=clock[0] + 30) for _ in range(64)]
-    assert schedule.late(waiting) == []
+    assert schedule.late(waiting, 32) == []
     schedule.begin(waiting[:1])
     clock[0] += 2.0
-    assert len(schedule.late(waiting[1:])) == 63 - 13  # it takes two more, and so does each
+    assert len(schedule.late(waiting[1:], 32)) == 63 - 14  # of two seconds each, in 28
 
 
-def test_what_takes_longer_than_usual_is_thought_to_take_as_long_once_more(
+def test_what_takes_longer_than_usual_is_thought_to_take_longer_still(
     clock: list[float],
 ) -> None:
     schedule = Schedule()
@@ -107,22 +109,42 @@ def test_what_takes_longer_than_usual_is_thought_to_take_as_long_once_more(
     schedule.begin([Piece("a")])
     waits = Piece("b", ends=clock[0] + 30)
     clock[0] += 14.0
-    assert schedule.late([waits]) == []
-    clock[0] += 1.0
-    assert schedule.late([waits]) == [waits]
+    assert schedule.late([waits], 32) == []
+    clock[0] += 1.1
+    assert schedule.late([waits], 32) == [waits]
 
 
 def test_one_bad_moment_refuses_nobody_who_finds_the_line_idle(clock: list[float]) -> None:
     schedule = Schedule()
     for seconds in (0.1, 100.0):
         run(schedule, clock, Piece("a"), seconds)
-    assert schedule.late([Piece("a", ends=clock[0] + 30)]) == []
-    for _ in range(8):
-        run(schedule, clock, Piece("a"), 100.0)
+    assert schedule.late([Piece("a", ends=clock[0] + 30)], 32) == []
+    clock[0] += 301.0
+    run(schedule, clock, Piece("a"), 100.0)
     waits = Piece("a", ends=clock[0] + 30)
-    assert schedule.late([waits]) == [waits]
-    clock[0] += 61.0  # it may be otherwise now
-    assert schedule.late([Piece("a", ends=clock[0] + 30)]) == []
+    assert schedule.late([waits], 32) == [waits]
+    clock[0] += 301.0  # it may be otherwise now
+    assert schedule.late([Piece("a", ends=clock[0] + 30)], 32) == []
+
+
+def test_those_who_are_decoded_together_do_not_wait_for_each_other(clock: list[float]) -> None:
+    schedule = Schedule()
+    run(schedule, clock, Piece("a", key="k"), 2.0)
+    schedule.begin([Piece("a", key="k")])
+    alike = [Piece("a", ends=clock[0] + 10, key="k") for _ in range(64)]
+    assert [len(batch) for batch in schedule.batches(alike, 32)] == [32, 32]
+    assert schedule.late(alike, 32) == []
+    apart = [Piece("a", ends=clock[0] + 10, key=str(i)) for i in range(64)]
+    assert len(schedule.late(apart, 32)) == 60
+
+
+def test_a_slow_small_thing_says_nothing_of_large_ones(clock: list[float]) -> None:
+    """The first of all is slow: nobody is to be refused for that."""
+    schedule = Schedule()
+    run(schedule, clock, Piece("a", 10.0), 2.0)
+    large = Piece("a", 5000.0, ends=clock[0] + 30)
+    assert (schedule.least(large), schedule.cost(large)) == (0.0, 2.0)
+    assert schedule.late([large], 32) == []
 
 
 def test_lines_that_are_full_make_room_for_a_client_that_has_fewer() -> None:

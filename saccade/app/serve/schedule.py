@@ -12,6 +12,7 @@ from statistics import median
 from typing import Protocol, TypeVar, runtime_checkable
 
 REMEMBERED = 32  # measurements
+ENOUGH = 3  # to be believed
 LIKE = 4.0  # times as much work, or as little, is of a like size
 OLD_S = 300.0  # after so many seconds it is time to measure again
 
@@ -51,13 +52,15 @@ class Estimate:
         """Seconds that so much of it takes; None if nothing tells."""
         rates = [s / u for u, s, _ in self._measured if units / LIKE <= u <= units * LIKE]
         less = [(u, s) for u, s, _ in self._measured if u < units / LIKE]
-        return median(rates) * units if rates else max(less)[1] if less else None
+        if not rates:
+            return max(less)[1] if less else None
+        return (median(rates) if len(rates) >= ENOUGH else min(rates)) * units
 
     def least(self, units: float) -> float:
         """Seconds that it surely takes: one bad moment does not count, nor what was long ago."""
         fresh = time.monotonic() - OLD_S
         no_larger = [s for u, s, at in self._measured if units / LIKE <= u <= units and at > fresh]
-        return min(no_larger, default=0.0)
+        return min(no_larger) if len(no_larger) >= ENOUGH else 0.0
 
 
 class Schedule:

@@ -7,6 +7,7 @@ from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.make import export_run
 from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Engine, LoadedRun
+from saccade.app.kinds.soundness import check_weights
 from saccade.errors import ConfigError, RunError
 from saccade.train.distributed import choose_device
 from saccade.train.folder import RunFolder
@@ -35,7 +36,9 @@ def load(
             "engine out"
         )
     network = folder.load_model(choose_device(device))
-    model = kind.load(LoadedRun(folder, recipe, network))
+    loaded = LoadedRun(folder, recipe, network)
+    check_weights(loaded)
+    model = kind.load(loaded)
     if engine == "saccade" or kind.with_engine is None:
         return model
     exported, _ = export_run(folder, "ctranslate2", quantization=engine_precision, model=network)

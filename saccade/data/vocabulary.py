@@ -117,6 +117,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def highest(self) -> int:
+        """The largest number of a token; of others' tokenizers some may be left out."""
+        return max(self._tokenizer.get_vocab().values(), default=-1)
+
     def entries(self) -> list[str]:
         """Every token by its number, as the tokenizer itself writes it: no two are the same."""
         by_number = sorted(self._tokenizer.get_vocab().items(), key=lambda entry: entry[1])

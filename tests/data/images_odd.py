@@ -40,6 +40,12 @@ def black_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*mark) for mark in marks)
 
 
+def many_scans(side: int, *, scans: int) -> bytes:
+    """A progressive JPEG that says over and over again that nothing is to be added."""
+    raw = stored(Image.new("L", (side, side), 90), "JPEG", progressive=True)
+    return raw[:-2] + raw[raw.rfind(b"\xff\xda") : -2] * scans + raw[-2:]
+
+
 def _turned(orientation: int) -> bytes:
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -89,6 +95,7 @@ def broken() -> dict[str, tuple[bytes, str]]:
         "cut short.jpg": (whole[: len(whole) // 2], "damaged image"),
         "header only.jpg": (whole[:20], "damaged image"),
         "header only.png": (stored(smooth(), "PNG")[:33], "damaged image"),
+        "many scans.jpg": (many_scans(200, scans=100), "too many scans: 106 in a JPEG is over 50"),
         "20000 wide.png": (black_png(20_000, 20_000), "too large"),
         "12000 wide.png": (black_png(12_000, 12_000), "too large"),
     }

@@ -22,6 +22,7 @@ def serve_command(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    token: str = "",
     settings: ServeSettings = ServeSettings(),  # noqa: B008
     device: str = "auto",
     verbose: bool = False,
@@ -34,15 +35,16 @@ def serve_command(
 
     Args:
         runs: folders of the runs.
-        host: address to listen on; 127.0.0.1 is reached from this machine only.
+        host: address to listen on; 127.0.0.1 is reached from this machine only, 0.0.0.0 from all.
         port: port to listen on; 0 takes any that is free.
+        token: what clients must know; where others can reach the server, one is made if need be.
         settings: limits.
         device: cpu, cuda …; auto takes the fastest there is.
         verbose: print a line for every request.
         browser: open the page when it is ready.
     """
     try:
-        from saccade.app.serve.server import serve
+        from saccade.app.serve.server import At, serve
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
         if missing not in EXTRA:
@@ -50,4 +52,5 @@ def serve_command(
         raise ConfigError(
             f"serving needs {missing}, which is not installed: pip install 'saccade[serve]'"
         ) from error
-    serve(runs, settings, host=host, port=port, device=device, verbose=verbose, browser=browser)
+    at = At(host, port, token)
+    serve(runs, settings, at, device=device, verbose=verbose, browser=browser)

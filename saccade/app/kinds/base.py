@@ -64,8 +64,9 @@ class Serving(ABC):
     def refuse(self, run: str, fields: PredictFields) -> None:  # noqa: B027
         """Refuse settings that runs of this kind have no use for."""
 
-    def check(self, run: str, tool: Any, given: Any) -> None:  # noqa: B027
-        """Refuse what a model cannot read. It has been measured: this is not much work."""
+    def check(self, run: str, tool: Any, given: Any) -> int:
+        """Refuse what a model cannot read, else its size in tokens. This is not much work."""
+        return 1
 
     @abstractmethod
     def predict(self, tool: Any, jobs: Sequence[ServedJob], steps: Steps) -> None:

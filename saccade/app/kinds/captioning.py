@@ -23,6 +23,7 @@ from saccade.app.kinds.base import (
     make_decoding,
 )
 from saccade.app.kinds.image_files import predict_images
+from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.captioning.document import caption_document, caption_look
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.captioning.images import SIDE, ShownImage, split_images
@@ -44,7 +45,6 @@ from saccade.app.serve.steps import (
 )
 from saccade.attention.look.glance import Glance
 from saccade.data.images.members import Member
-from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import OnStep
 from saccade.errors import ConfigError
@@ -53,7 +53,6 @@ from saccade.tasks.base import Progress, silent
 from saccade.tasks.captioning.captioner import AnyImage, ImageCaptioner, WrittenCaption, pixels_of
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
 from saccade.tasks.captioning.evaluate import evaluate_captions
-from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.recipe import Recipe
 
 
@@ -174,7 +173,7 @@ def _name(image: AnyImage, number: int) -> str:
 def _load(run: LoadedRun) -> CaptioningModel:
     settings = run.recipe.task
     assert isinstance(settings, CaptioningSettings)
-    tool = ImageCaptioner(run.network, Vocabulary.load(run.asset(TOKENIZER)), settings)
+    tool = ImageCaptioner(run.network, load_vocabulary(run), settings)
     return CaptioningModel(run.name, run.recipe, tool)
 
 

@@ -17,6 +17,7 @@ from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
 from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
+from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document, language_look
 from saccade.app.look.settings import LookSettings, Selection, make_selection
@@ -25,12 +26,10 @@ from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length, figures
 from saccade.data.ragged import Ragged
 from saccade.data.three_sentences import SENTENCES
-from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.language.task import LanguageSettings, read_language, texts_loss
 from saccade.tasks.language.writer import Generated, Writer
-from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.recipe import Recipe
 
 
@@ -68,7 +67,7 @@ class LanguageModel:
 def _load(run: LoadedRun) -> LanguageModel:
     settings = run.recipe.task
     assert isinstance(settings, LanguageSettings)
-    tool = Writer(run.network, Vocabulary.load(run.asset(TOKENIZER)), settings)
+    tool = Writer(run.network, load_vocabulary(run), settings)
     return LanguageModel(run.name, run.recipe, tool)
 
 
@@ -222,8 +221,8 @@ class _LanguageServing(Serving):
         if fields.n_best > 1:
             raise invalid(f"{run} is a language run: ask for count instead of n_best", "n_best")
 
-    def check(self, run: str, tool: Writer, given: str) -> None:
-        check_length(run, len(tool.begin(given)), tool.reach)
+    def check(self, run: str, tool: Writer, given: str) -> int:
+        return check_length(run, len(tool.begin(given)), tool.reach)
 
     def predict(self, tool: Writer, jobs: Sequence[ServedJob], steps: Steps) -> None:
         for job in jobs:

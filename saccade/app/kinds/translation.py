@@ -17,6 +17,7 @@ from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
 from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
+from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.app.look.translation import translation_document, translation_look
@@ -32,7 +33,6 @@ from saccade.app.serve.steps import (
 )
 from saccade.attention.look.glance import Glance
 from saccade.data.lingua import AlignedPair
-from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import length_in_words
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import OnStep
@@ -41,7 +41,6 @@ from saccade.metrics.alignment import alignment_error_rate, best_links
 from saccade.metrics.translation import Tokenize, score_translations
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.figures import loss_figures
-from saccade.tasks.tokenizer import TOKENIZER
 from saccade.tasks.translation.task import TranslationSettings, pairs_loss, read_corpus
 from saccade.tasks.translation.translator import Translated, Translator
 from saccade.train.recipe import Recipe
@@ -140,8 +139,7 @@ class TranslationModel:
 
 
 def _load(run: LoadedRun) -> TranslationModel:
-    vocabulary = Vocabulary.load(run.asset(TOKENIZER))
-    return TranslationModel(run.name, run.recipe, Translator(run.network, vocabulary))
+    return TranslationModel(run.name, run.recipe, Translator(run.network, load_vocabulary(run)))
 
 
 def _with_engine(model: TranslationModel, exported: Path) -> TranslationModel:
@@ -333,11 +331,11 @@ class _TranslationServing(Serving):
     def refuse(self, run: str, fields: PredictFields) -> None:
         refuse_writing(f"{run} translates", fields)
 
-    def check(self, run: str, tool: Translator, given: str) -> None:
+    def check(self, run: str, tool: Translator, given: str) -> int:
         if not given.strip():
             raise invalid("there is nothing to translate in an empty text", "text")
         tokens = len(tool.vocabulary.encode(given)) + 1  # and the end of the sentence
-        check_length(run, tokens, tool.longest)
+        return check_length(run, tokens, tool.longest)
 
     def predict(self, tool: Translator, jobs: Sequence[ServedJob], steps: Steps) -> None:
         def search(given: list[Any], on_step: OnStep) -> Iterator[tuple[int, Translated]]:

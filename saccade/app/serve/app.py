@@ -12,9 +12,11 @@ from starlette.exceptions import HTTPException
 import saccade
 from saccade.app.look.html import page_html
 from saccade.app.serve.batcher import Batcher, Job
+from saccade.app.serve.http.access import client_of
 from saccade.app.serve.http.errors import GoneError, RequestError, internal, to_json
 from saccade.app.serve.http.guard import Application, Guard
 from saccade.app.serve.http.stream import EventStream, Waiting
+from saccade.app.serve.image_decoder import ImageDecoder
 from saccade.app.serve.jobs import look_job, predict_job
 from saccade.app.serve.metrics import Metrics
 from saccade.app.serve.requests import FORM, READER, Reading, ReadRequest
@@ -35,13 +37,19 @@ class Service:
     runs: dict[str, ServedRun]
     settings: ServeSettings
     host: str = "127.0.0.1"
+    token: str = ""
     metrics: Metrics = field(default_factory=Metrics)
+    decoder: ImageDecoder = field(default_factory=ImageDecoder)
     batcher: Batcher = field(init=False)
     schemas: Schemas = field(init=False)
 
     def __post_init__(self) -> None:
         self.batcher = Batcher(self.settings, self.metrics)
         self.schemas = Schemas(self.settings)
+
+    @property
+    def takes_images(self) -> bool:
+        return any(run.serving.takes == "image" for run in self.runs.values())
 
     def not_ready(self) -> RequestError | None:
         """Why this server should get no requests now."""
@@ -73,8 +81,8 @@ def make_app(service: Service) -> Application:
     _add_work(app, service)
     _add_errors(app, service)
     metrics, batcher = service.metrics, service.batcher
-    images = any(run.serving.takes == "image" for run in service.runs.values())
-    return Guard(app, service.settings, batcher, metrics, host=service.host, images=images)
+    asked_by = {"host": service.host, "token": service.token}
+    return Guard(app, service.settings, batcher, metrics, **asked_by, images=service.takes_images)
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -142,6 +150,7 @@ class Visit:
     def __init__(self, service: Service, request: Request) -> None:
         self._service, self._request = service, request
         self.id: str = request.state.request_id
+        self._client = client_of(request.scope)
         self._taken = False  # once it has waited in a line, no other refuses it
         self._ends = asyncio.get_running_loop().time() + service.settings.deadline_s
 
@@ -149,7 +158,7 @@ class Visit:
         """What is asked for; pictures and large bodies are read by a thread of their own."""
         request, service = self._request, self._service
         body, kind = await request.body(), request.headers["content-type"]
-        reading = Reading(body, kind, schema, service.runs, service.settings)
+        reading = Reading(body, kind, schema, service.runs, service.settings, service.decoder)
         asked = reading.at_once()
         if asked is None:
             waiting = self.submit(READER, Job(reading, name=self.id))
@@ -158,6 +167,7 @@ class Visit:
 
     def submit(self, line: str, job: Job) -> Waiting:
         batcher, settings = self._service.batcher, self._service.settings
+        job.client, job.ends = self._client, self._ends
         batcher.submit(line, job, taken=self._taken)
         self._taken = True
         return Waiting(line, job, batcher, settings, self._ends)

@@ -1,40 +1,61 @@
 """Waiting lines: requests that can be decoded together are, and no line grows without end.
 
 Each run has a line and a thread that decodes. All lines together hold at most `queue` requests;
-one more is refused at once. What is taken together has equal keys, so that it could as well have
-been decoded one by one. Everything here happens in the event loop, but for `decode` itself and
-the few methods of `Job` that it calls.
+one more is refused at once, and so is what could not be answered before its deadline. Where the
+lines are full, the client with most requests makes room for one with fewer. What is taken together
+has equal keys, so that it could as well have been decoded one by one. Everything here happens in
+the event loop, but for `decode` itself and the few methods of `Job` that it calls.
 """
 
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from saccade.app.serve.http.errors import RequestError, internal, invalid
 from saccade.app.serve.metrics import Metrics
+from saccade.app.serve.schedule import Schedule
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.worker import Worker
 from saccade.errors import SaccadeError
 
 log = logging.getLogger("saccade.serve")
 
+TICK_S = 0.25
+
 Decode = Callable[[Sequence["Job"], Callable[[], None]], None]
 
 
 class Job:
-    """One request on its way. Jobs with equal keys may be decoded together; None stays alone."""
+    """One request on its way. Jobs with equal keys may be decoded together; None stays alone.
 
-    def __init__(self, work: Any, *, key: Hashable = None, size: int = 1, name: str = "") -> None:
-        self.work, self.key, self.size, self.name = work, key, size, name
+    `units` say how much work it is, compared with others of its sort.
+    """
+
+    def __init__(
+        self,
+        work: Any,
+        *,
+        key: Hashable = None,
+        size: int = 1,
+        units: float = 1.0,
+        name: str = "",
+        client: str = "",
+    ) -> None:
+        self.work, self.key, self.size, self.units = work, key, size, units
+        self.name, self.client, self.ends = name, client, float("inf")
         self.gone = False  # read by the decoding thread after every step
         self.draft: dict[str, Any] | None = None  # of a stream: only the newest is of use
         self.news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[Any] = self._loop.create_future()
+
+    @property
+    def sort(self) -> str:
+        return type(self.work).__name__
 
     def finish(self, answer: Any) -> None:
         """Called by the decoding thread with what was asked for."""
@@ -68,7 +89,8 @@ class Line:
     def __init__(self, name: str, decode: Decode, worker: Worker, *, fills: bool = True) -> None:
         self.name, self.decode, self.worker = name, decode, worker
         self.fills = fills  # its batches are waited for to fill, and counted
-        self.waiting: deque[Job] = deque()
+        self.waiting: list[Job] = []
+        self.schedule = Schedule()
         self.running: Sequence[Job] = ()
         self.filled = asyncio.Event()
         self.hung = False
@@ -84,14 +106,8 @@ class Line:
 
     def take(self, most: int) -> list[Job]:
         """The next job, and those behind it that can be decoded with it, at most `most` texts."""
-        batch, left, room = list[Job](), deque[Job](), most
-        for job in self.waiting:
-            if not batch or (job.key is not None and job.key == batch[0].key and job.size <= room):
-                batch.append(job)
-                room -= job.size
-            else:
-                left.append(job)
-        self.waiting = left
+        batch = next(iter(self.schedule.batches(self.waiting, most)), [])
+        self.waiting = [job for job in self.waiting if job not in batch]
         return batch
 
 
@@ -103,7 +119,6 @@ class Batcher:
         self.stopping = False
         self._lines: dict[str, Line] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._batch_seconds = 1.0
         metrics.watch_queue(lambda: self.depth)
 
     @property
@@ -126,32 +141,59 @@ class Batcher:
         self._tasks.append(asyncio.create_task(self._serve(line)))
 
     async def watch(self) -> None:
-        """Turn a decoding that hangs into answers, for as long as the server lives."""
+        """Turn a decoding that hangs into answers, for as long as the server lives.
+
+        And tell those who wait as soon as it shows that they would wait in vain.
+        """
         while True:
-            await asyncio.sleep(min(1.0, self.settings.hang_s / 4))
+            await asyncio.sleep(min(TICK_S, self.settings.hang_s / 4))
             for line in self._lines.values():
                 if line.silence() > self.settings.hang_s:
                     self._give_up_line(line)
+                self._refuse_late(line)
 
-    def refusal(self) -> RequestError | None:
-        """Why no request can be taken now, whatever it asks for."""
+    def refusal(self, client: str = "") -> RequestError | None:
+        """Why no request of this client can be taken now, whatever it asks for."""
         if self.stopping:
             return RequestError(503, "stopping", "the server is stopping", retry_after=5)
-        if self.depth >= self.settings.queue:
-            message = f"{self.depth} requests are waiting already; try again later"
-            return RequestError(429, "busy", message, retry_after=self._retry_after())
-        return None
+        if self.depth < self.settings.queue:
+            return None
+        waiting = Counter(job.client for _, job in self._everyone())
+        return self._full() if waiting[client] + 1 >= max(waiting.values()) else None
+
+    def _everyone(self) -> list[tuple[Line, Job]]:
+        return [(line, job) for line in self._lines.values() for job in line.waiting]
+
+    def _full(self) -> RequestError:
+        message = f"{self.depth} requests are waiting already; try again later"
+        return RequestError(429, "busy", message, retry_after=self._retry_after())
+
+    def _make_room(self) -> None:
+        """Refuse the last request of the client that has most of them waiting."""
+        waiting = Counter(job.client for _, job in self._everyone())
+        crowd = max(waiting, key=waiting.__getitem__)
+        line, last = [(line, job) for line, job in self._everyone() if job.client == crowd][-1]
+        last.fail(self._full())
+        line.waiting.remove(last)
 
     def submit(self, run: str, job: Job, *, taken: bool = False) -> None:
         """Into a line; with `taken`, a request that has come out of another one."""
         line = self._lines[run]
-        if not taken and (refusal := self.refusal()):
+        if not taken and (refusal := self.refusal(job.client)):
             raise refusal
         if line.hung:
             raise RequestError(
                 503, "hung", f"{run} does not answer; try again later", retry_after=5
             )
+        if line.schedule.least(job) > self.settings.deadline_s:
+            raise self._too_much(line, job)
+        if not taken and self.depth >= self.settings.queue:
+            self._make_room()
+        line.schedule.enter(job.client)
         line.waiting.append(job)
+        self._refuse_late(line)
+        if job.answer.done():
+            job.answer.result()  # raises why
         line.filled.set()
 
     def give_up(self, run: str, job: Job) -> None:
@@ -170,8 +212,33 @@ class Batcher:
 
     def _retry_after(self) -> int:
         """As long as the requests that wait will take, about."""
-        batches = 1 + self.depth // self.settings.batch
-        return max(1, min(round(batches * self._batch_seconds), 30))
+        seconds = max(map(self._seconds, self._lines.values()))
+        return max(1, min(round(seconds), 30))
+
+    def _seconds(self, line: Line) -> float:
+        return line.schedule.seconds(line.waiting, self.settings.batch)
+
+    def _refuse_late(self, line: Line) -> None:
+        """Whoever could not be answered in time hears it now, and not at his deadline."""
+        for job in line.schedule.late(line.waiting, self.settings.batch):
+            if job.ends - time.monotonic() > 2 * TICK_S:
+                line.waiting.remove(job)
+                job.fail(self._too_late(line, job))
+
+    def _too_late(self, line: Line, job: Job) -> RequestError:
+        message = (
+            f"about {self._seconds(line):.0f} s of work wait for {line.name}, and this takes "
+            f"{line.schedule.cost(job):.0f} s; a request has {self.settings.deadline_s:g} s "
+            "(deadline_s): try again later"
+        )
+        return RequestError(503, "busy", message, retry_after=self._retry_after())
+
+    def _too_much(self, line: Line, job: Job) -> RequestError:
+        message = (
+            f"this would take {line.name} at least {line.schedule.least(job):.0f} s; a request has "
+            f"{self.settings.deadline_s:g} s (deadline_s): ask for less"
+        )
+        return RequestError(422, "too_long", message)
 
     def _give_up_line(self, line: Line) -> None:
         if not line.hung:
@@ -201,13 +268,14 @@ class Batcher:
         """Decode a batch; if it fails, each of it alone, so that one cannot spoil the others."""
         line.running = batch
         line.beat()
+        line.schedule.begin(batch)
         begun = time.monotonic()
         if line.fills:
             self.metrics.batch_size.observe(sum(job.size for job in batch))
         error = await line.worker.call(line.decode, batch, line.beat)
+        line.schedule.end(whole=error is None and not any(job.gone for job in batch))
         if line.fills:
-            self._batch_seconds = time.monotonic() - begun
-            self.metrics.decode_seconds.observe(self._batch_seconds)
+            self.metrics.decode_seconds.observe(time.monotonic() - begun)
         line.running, line.hung = (), False
         if error is not None and len(batch) > 1:
             for job in batch:

@@ -34,8 +34,7 @@ def predict_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     """Check what only the run can tell, then make a job of it."""
     run, wanted = asked.run, asked.wanted
     assert isinstance(wanted, PredictRequest)
-    for one in asked.given:
-        run.serving.check(run.name, run.tool, one)
+    tokens = sum(tokens_of(run, one, settings) for one in asked.given)
     many = isinstance(wanted.given(run.serving.takes), list)
     if wanted.stream and (many or wanted.count > 1):
         what = run.serving.takes
@@ -45,7 +44,19 @@ def predict_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     most = wanted.most_tokens or min(MOST_TOKENS, settings.most_tokens)
     work = PredictJob(asked.given, how, wanted.count, most, wanted.stream)
     together = not run.serving.draws
-    return Job(work, key=how if together else None, size=len(work.given), name=name)
+    written = 0 if together else work.most_tokens * len(work.given)
+    units = float((tokens + written) * work.count * how.beam)
+    return Job(work, key=how if together else None, size=len(work.given), units=units, name=name)
+
+
+def tokens_of(run: ServedRun, given: Any, settings: ServeSettings) -> int:
+    """How long a text is for a run; refuses what the run cannot read, or should not here."""
+    tokens = run.serving.check(run.name, run.tool, given)
+    if tokens > settings.text_tokens:
+        most = f"{settings.text_tokens} (text_tokens)"
+        message = f"the text has {tokens} tokens; there may be {most}: shorten it"
+        raise RequestError(422, "too_long", message, field=run.serving.takes)
+    return tokens
 
 
 def _decoding(asked: PredictRequest, draws: bool, settings: ServeSettings) -> Decoding:
@@ -72,8 +83,9 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     """Check that the runs can look at this, then make a job of it."""
     run, compare, wanted, (given,) = asked.run, asked.compare, asked.wanted, asked.given
     assert isinstance(wanted, LookRequest)
-    for one in (run,) if compare is None else (run, compare):
-        one.serving.check(one.name, one.tool, given)
+    both, tokens = [run] if compare is None else [run, compare], 0
+    for one in both:
+        tokens += tokens_of(one, given, settings)
         known = sites(one.tool.model)
         if not known:
             raise invalid(f"{one.name} has no attention to look at", "run")
@@ -94,7 +106,9 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         budget=settings.look_bytes,
         zoom=tuple((zoom.site, zoom.head) for zoom in wanted.zoom),
     )
-    return Job(LookJob(given, how, compare), name=name)
+    written = wanted.most_tokens * len(both) if run.serving.draws else 0
+    units = float((tokens + written) * wanted.beam)
+    return Job(LookJob(given, how, compare), units=units, name=name)
 
 
 class Decoder:

@@ -2,24 +2,31 @@
 
 Small JSON without a picture is read where it comes in. Everything else is read by one thread for
 the whole server, one request after another: it waits in a line like any work, so it can be
-refused, given up and timed like it, and there is never more than one picture being decoded.
+refused, given up and timed like it, and there is never more than one picture being decoded, in a
+process that is ended when it takes too long.
 """
 
 import base64
 import binascii
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from saccade.app.kinds.base import Takes
 from saccade.app.serve.batcher import Job
 from saccade.app.serve.http.errors import RequestError, invalid
 from saccade.app.serve.http.multipart import form_value, read_form
 from saccade.app.serve.http.strict_json import read_json
+from saccade.app.serve.image_decoder import ImageDecoder
 from saccade.app.serve.runs import ServedRun, run_named
 from saccade.app.serve.schema import LookRequest, PredictRequest, check
 from saccade.app.serve.settings import ServeSettings
-from saccade.data.images.decode import ImageError, decode
+from saccade.data.images.decode import ImageError
 
 READER = "/reader"  # the name of the line: no folder can be called so
 FORM = "multipart/form-data"
@@ -49,6 +56,7 @@ class Reading:
     schema: type[PredictRequest] | type[LookRequest]
     runs: Mapping[str, ServedRun]
     settings: ServeSettings = field(repr=False)
+    decoder: ImageDecoder
 
     def at_once(self) -> ReadRequest | None:
         """The request, if reading it is nothing to speak of."""
@@ -65,7 +73,8 @@ class Reading:
             return asked
         runs = [asked.run] if asked.compare is None else [asked.run, asked.compare]
         looks = isinstance(asked.wanted, LookRequest)
-        given = tuple(self._image(raw, runs, looks=looks) for raw in images)
+        pixels = _Pixels(self.decoder, self.settings)
+        given = tuple(_image(partial(pixels.decode, raw), runs, looks=looks) for raw in images)
         return ReadRequest(asked.wanted, asked.run, given, asked.compare)
 
     @property
@@ -113,17 +122,39 @@ class Reading:
         texts = [wanted.text] if isinstance(wanted.text, str) else wanted.text
         return ReadRequest(wanted, run, tuple(texts or ()), compare)
 
-    def _image(self, raw: bytes, runs: list[ServedRun], *, looks: bool) -> Any:
-        def decoded(short: int) -> Any:
-            try:
-                return decode(raw, short=short, most=self.settings.image_pixels)
-            except ImageError as error:
-                raise invalid(error.reason, "image") from error
 
-        serving, tools = runs[0].serving, [run.tool for run in runs]
-        if looks:
-            return serving.image_to_look_at(tools, decoded)
-        return serving.image_to_predict(tools[0], decoded)
+class _Pixels:
+    """How many pixels and how much time there are left for the images of one request."""
+
+    def __init__(self, decoder: ImageDecoder, settings: ServeSettings) -> None:
+        self._decoder, self._settings = decoder, settings
+        self._left = settings.request_pixels
+        self._ends = time.monotonic() + settings.image_s
+
+    def decode(self, raw: bytes, short: int) -> Tensor:
+        settings, seconds = self._settings, max(0.01, self._ends - time.monotonic())
+        most = max(1, min(settings.image_pixels, self._left))
+        try:
+            pixels = self._decoder.decode(raw, short=short, most=most, seconds=seconds)
+        except ImageError as error:
+            why = error.reason
+            if most < settings.image_pixels and why.startswith("too large"):
+                all_of_them = f"{settings.request_pixels:,} pixels (request_pixels)"
+                why = f"too large: the images of a request may have {all_of_them}; send fewer"
+            raise invalid(why, "image") from error
+        except TimeoutError as error:
+            limit = f"{settings.image_s:g} s (image_s)"
+            why = f"too slow: the images took over {limit} to decode; make them smaller"
+            raise invalid(why, "image") from error
+        self._left -= pixels[0].size
+        return torch.from_numpy(pixels)
+
+
+def _image(decode: Callable[[int], Tensor], runs: list[ServedRun], *, looks: bool) -> Any:
+    serving, tools = runs[0].serving, [run.tool for run in runs]
+    if looks:
+        return serving.image_to_look_at(tools, decode)
+    return serving.image_to_predict(tools[0], decode)
 
 
 def read_jobs(jobs: Sequence[Job], beat: Callable[[], None]) -> None:

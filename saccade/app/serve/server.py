@@ -1,7 +1,6 @@
 """The life of the server: bind, answer, load, serve, and stop without dropping anyone."""
 
 import asyncio
-import errno
 import logging
 import os
 import signal
@@ -12,14 +11,17 @@ import time
 import webbrowser
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 import uvicorn
 
 from saccade.app.serve.app import Service, make_app
+from saccade.app.serve.http.access import token_for
 from saccade.app.serve.http.logs import log_plainly
 from saccade.app.serve.http.protocol import protocol_class
 from saccade.app.serve.jobs import Decoder
+from saccade.app.serve.listening import At, address, bind, room_for
 from saccade.app.serve.requests import READER, read_jobs
 from saccade.app.serve.runs import ServedRun, find_runs
 from saccade.app.serve.settings import ServeSettings
@@ -28,6 +30,8 @@ from saccade.errors import ConfigError, SaccadeError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FAREWELL = 1.0  # seconds for connections to close once there is nothing left to answer
+LAST_S = 5.0  # seconds beyond the grace after which the process ends, whatever holds it
+QUEUE = 1024  # connections that the kernel holds until they are accepted
 
 log = logging.getLogger("saccade.serve")
 
@@ -35,18 +39,18 @@ log = logging.getLogger("saccade.serve")
 def serve(
     paths: tuple[str, ...],
     settings: ServeSettings,
+    at: At,
     *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
     device: str = "auto",
     verbose: bool = False,
     browser: bool = False,
 ) -> None:
     """Serve until told to stop. Mistakes that can be seen at once are raised at once."""
     runs = find_runs(paths)
-    listener = bind(host, port)
+    listener = bind(at.host, at.port)
     lines = log_plainly(verbose=verbose)
-    server = SteadyServer(Service(runs, settings, host), device=device, browser=browser)
+    token = token_for(listener.getsockname()[0], at.token)
+    server = SteadyServer(Service(runs, settings, at.host, token), device=device, browser=browser)
     server.run(sockets=[listener])
     lines.drain()
     if any(run.worker.busy for run in runs.values()):
@@ -64,19 +68,48 @@ class SteadyServer(uvicorn.Server):
     """uvicorn's server, but it loads models while it answers and ends only when all is answered."""
 
     def __init__(self, service: Service, *, device: str = "auto", browser: bool = False) -> None:
-        super().__init__(_config(service))
+        room = room_for(service.settings.connections)
+        if room.connections < service.settings.connections:
+            log.warning("%d connections at most, for so few files may be open", room.connections)
+        service.settings = replace(service.settings, connections=room.connections)
+        super().__init__(_config(service, at_a_time=room.at_a_time))
         self._browser = browser
         self.failure: SaccadeError | None = None
         self._service, self._device = service, device
         self._stop_at: float | None = None
+        self._last: threading.Timer | None = None
         self._tasks: list[asyncio.Task[None]] = []
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            super().run(sockets)
+        finally:
+            if self._last is not None:
+                self._last.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.batcher.open(READER, read_jobs, Worker("reader"), fills=False)
+        if self._service.takes_images:
+            self._service.decoder.begin()
         await super().startup(sockets)
         assert sockets
+        sockets[0].listen(QUEUE)  # uvicorn has one number for this and for what it accepts at once
         self._tasks.append(asyncio.create_task(self._service.batcher.watch()))
-        self._tasks.append(asyncio.create_task(self._load(address(sockets[0]))))
+        self._tasks.append(asyncio.create_task(self._load(self._link(sockets[0]))))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self._service.decoder.end()
+
+    def _link(self, listener: socket.socket) -> str:
+        """What opens the page."""
+        if not self._service.token:
+            return address(listener)
+        log.warning(
+            "others can reach this server: whoever has its token can use it, and who listens on "
+            "the way can read it, for nothing is encrypted"
+        )
+        return f"{address(listener)}/?token={self._service.token}"
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second: whether to end. The doors stay open until all is answered."""
@@ -107,7 +140,12 @@ class SteadyServer(uvicorn.Server):
         if self._stop_at is not None:
             _leave_now(128 + sig)
         self._service.batcher.stopping = True
-        self._stop_at = time.monotonic() + self._service.settings.grace_s
+        grace = self._service.settings.grace_s
+        self._stop_at = time.monotonic() + grace
+        # Whatever holds the event loop, such as a write that nobody reads, does not hold this.
+        self._last = threading.Timer(grace + LAST_S, _leave_now, [128 + sig])
+        self._last.daemon = True
+        self._last.start()
 
     async def _load(self, url: str) -> None:
         for run in self._service.runs.values():
@@ -135,10 +173,11 @@ class SteadyServer(uvicorn.Server):
             self.failure = error if plain else ConfigError(f"{run.name} could not be loaded")
 
 
-def _config(service: Service) -> uvicorn.Config:
+def _config(service: Service, *, at_a_time: int) -> uvicorn.Config:
     return uvicorn.Config(
         make_app(service),
-        http=protocol_class(service.settings),
+        http=protocol_class(service.settings, service.metrics),
+        backlog=at_a_time,
         ws="none",
         lifespan="off",
         loop="asyncio",
@@ -154,38 +193,6 @@ def _config(service: Service) -> uvicorn.Config:
 def _unless_plain(error: Exception) -> Exception | None:
     """Mistakes of a person's need no traceback."""
     return None if isinstance(error, SaccadeError) else error
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A socket on that port, before anything is loaded."""
-    if not 0 <= port <= 65535:
-        raise ConfigError(f"port={port} must be from 0 (any that is free) to 65535")
-    try:
-        family, kind, proto, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, proto)
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise ConfigError(f"host={host!r} port={port} cannot be listened on: {error}") from error
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(where)
-        listener.listen(1)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        reason = "it is in use" if taken else str(error)
-        raise ConfigError(
-            f"port {port} of {host} cannot be used: {reason}; choose another with --port"
-        ) from error
-    return listener
-
-
-def address(listener: socket.socket) -> str:
-    """What to type into a browser."""
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(host), str(host))
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _leave_now(code: int) -> None:

@@ -12,6 +12,7 @@ class ServeSettings:
 
     Args:
         text_characters: longest text of a request.
+        text_tokens: the same in tokens, of a run that sees any number of them.
         beam: widest beam that may be asked for.
         n_best: longest n-best list that may be asked for.
         most_tokens: most tokens that a language run writes for one text.
@@ -19,6 +20,8 @@ class ServeSettings:
         body_bytes: largest body of a request without an image.
         image_bytes: largest body of a request, where a run is served that takes images.
         image_pixels: largest image, in pixels.
+        request_pixels: pixels of all images of a request together, as they are decoded.
+        image_s: seconds that it may take to decode the images of a request.
         held_bytes: bodies that are held at once; one more is told to come back.
         look_bytes: size that the arrays of a look are kept to.
         queue: requests that may wait; one more is told to come back.
@@ -35,6 +38,7 @@ class ServeSettings:
     """
 
     text_characters: int = 4000
+    text_tokens: int = 1024
     beam: int = 16
     n_best: int = 16
     most_tokens: int = 512
@@ -42,6 +46,8 @@ class ServeSettings:
     body_bytes: int = 65_536
     image_bytes: int = 10_000_000
     image_pixels: int = 25_000_000
+    request_pixels: int = 50_000_000
+    image_s: float = 5.0
     held_bytes: int = 200_000_000
     look_bytes: int = 10_000_000
     queue: int = 64
@@ -61,7 +67,7 @@ class ServeSettings:
         check_positive(self, *whole)
         if self.wait_ms < 0:
             raise ConfigError(f"wait_ms={self.wait_ms} must be 0 (take what is there) or more")
-        for name in ("deadline_s", "header_s", "body_s", "write_s", "grace_s", "hang_s"):
+        for name in ("deadline_s", "image_s", "header_s", "body_s", "write_s", "grace_s", "hang_s"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name}={getattr(self, name)} must be above 0 and finite")
         if self.held_bytes < max(self.body_bytes, self.image_bytes):

@@ -109,11 +109,12 @@ def refuse_writing(who: str, fields: PredictFields) -> None:
         raise invalid(f"{who}: it ends by itself", "most_tokens")
 
 
-def check_length(run: str, tokens: int, longest: int | None) -> None:
-    """Refuse more than a model can see."""
+def check_length(run: str, tokens: int, longest: int | None) -> int:
+    """Refuse more than a model can see; gives back how many tokens there are."""
     if longest is not None and tokens > longest:
         message = f"the text has {tokens} tokens; {run} sees {longest}"
         raise RequestError(422, "too_long", message, field="text")
+    return tokens
 
 
 def with_others(one: Any) -> dict[str, Any]:

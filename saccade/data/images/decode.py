@@ -1,66 +1,22 @@
-"""Bytes of a JPEG, PNG, WebP, GIF or BMP file as red, green and blue, whatever is in them.
+"""Image files as tensors of red, green and blue; `pixels.py` has what is read, and what is not."""
 
-What the file says of its form counts, not the ending of its name. The orientation that a camera
-noted is undone; of an animation the first frame is taken; what is transparent shows white; colour
-profiles are ignored (values are taken as sRGB); 16-bit grey is scaled to 8. No other exception
-than `ImageError` comes out, and its message is one line.
-"""
-
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import UInt8
 from PIL import Image
-from PIL.BmpImagePlugin import BmpImageFile
-from PIL.GifImagePlugin import GifImageFile
-from PIL.ImageFile import ImageFile
-from PIL.JpegImagePlugin import JpegImageFile
-from PIL.PngImagePlugin import PngImageFile
-from PIL.WebPImagePlugin import WebPImageFile
 from torch import Tensor
 
 from saccade.data.images.members import Member
-from saccade.errors import DataError
+from saccade.data.images.pixels import (
+    MAX_PIXELS,
+    ImageError,
+    decode_pixels,
+    upright_pixels,
+    upright_size,
+)
 
-MAX_PIXELS = 50_000_000
-DRAFTED = 4  # times as many may a JPEG have of which only a half, a quarter or an eighth is decoded
-
-_ORIENTATION = 0x0112  # EXIF tag
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-_LYING = (5, 6, 7, 8)  # turned by a quarter
-# Opened by their classes and not by Image.open, which tries forms we do not want and warns about
-# sizes in its own way.
-_FORMS: dict[str, tuple[Callable[[bytes], bool], type[ImageFile]]] = {
-    "JPEG": (lambda raw: raw.startswith(b"\xff\xd8\xff"), JpegImageFile),
-    "PNG": (lambda raw: raw.startswith(b"\x89PNG\r\n\x1a\n"), PngImageFile),
-    "WebP": (lambda raw: raw.startswith(b"RIFF") and raw[8:12] == b"WEBP", WebPImageFile),
-    "GIF": (lambda raw: raw.startswith((b"GIF87a", b"GIF89a")), GifImageFile),
-    "BMP": (lambda raw: raw.startswith(b"BM"), BmpImageFile),
-}
-
-
-class ImageError(DataError):
-    """An image that cannot be used. The reason is "kind: detail", as of any bad row."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"{name}: {reason}")
-        self.name = name
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type["ImageError"], tuple[str, str]]:
-        return ImageError, (self.name, self.reason)  # so that it comes home from a worker
+__all__ = ["MAX_PIXELS", "ImageError", "decode", "upright", "upright_size"]
 
 
 def decode(
@@ -75,93 +31,9 @@ def decode(
     With `short`, a large JPEG may come at 1/2, 1/4 or 1/8 of its size, its shorter side still
     `short` pixels or more: this is faster, and the only way to read one over `most`.
     """
-    name = name or (source.name if isinstance(source, Member) else "")
-    name = name or (str(source) if isinstance(source, Path) else "the image")
-    with _open(source, name) as image:
-        _bound(image, name, short, most)
-        image.load()
-        return upright(image)
-
-
-def upright_size(source: Path | Member) -> tuple[int, int]:
-    """Height and width of an image once upright. No pixel is decoded."""
-    name = source.name if isinstance(source, Member) else str(source)
-    with _open(source, name) as image:
-        width, height = image.size
-        return (width, height) if _orientation(image) in _LYING else (height, width)
-
-
-@contextmanager
-def _open(source: bytes | Path | Member, name: str) -> Generator[ImageFile]:
-    """An image whose header was read; whatever fails while it is used is an `ImageError`."""
-    raw = _bytes(source, name)
-    form = _form(raw, name)
-    try:
-        yield _FORMS[form][1](BytesIO(raw))
-    except ImageError:
-        raise
-    except Exception as error:  # a damaged file makes Pillow raise errors of any kind
-        why = (str(error) or type(error).__name__).partition("\n")[0][:200]
-        raise ImageError(name, f"damaged image: a {form} file, but {why}; fetch it again") from None
-
-
-def _bytes(source: bytes | Path | Member, name: str) -> bytes:
-    if isinstance(source, bytes):
-        return source
-    try:
-        return (source if isinstance(source, Member) else Member.of(source)).read()
-    except DataError as error:
-        raise ImageError(name, f"unreadable image: {error}") from None
-
-
-def _form(raw: bytes, name: str) -> str:
-    if not raw:
-        raise ImageError(name, "empty image: the file has 0 bytes; fetch it again")
-    for form, (begins_so, _) in _FORMS.items():
-        if begins_so(raw):
-            return form
-    raise ImageError(
-        name, f"no image: it does not begin like any of {', '.join(_FORMS)}; convert it"
-    )
-
-
-def _bound(image: ImageFile, name: str, short: int | None, most: int) -> None:
-    """Refuse what is too large before a pixel of it is decoded; shrink what may be shrunk."""
-    width, height = image.size
-    # A progressive JPEG is held whole while it is decoded, however small it is to come out.
-    shrinks = isinstance(image, JpegImageFile) and "progressive" not in image.info
-    if short and shrinks and width * height <= DRAFTED * most:
-        image.draft(None, (short, short))
-    if image.size[0] * image.size[1] > most:
-        reason = f"too large: {width}×{height} is over {most:,} pixels; make it smaller"
-        raise ImageError(name, reason)
+    return torch.from_numpy(decode_pixels(source, name=name, short=short, most=most))
 
 
 def upright(image: Image.Image) -> UInt8[Tensor, "3 H W"]:
-    """A image that Pillow holds, turned as its camera noted, in RGB over white."""
-    turn = _UPRIGHT.get(_orientation(image))
-    plain = _plain(image)
-    if turn is not None:
-        plain = plain.transpose(turn)
-    return torch.from_numpy(np.asarray(plain).transpose(2, 0, 1).copy())
-
-
-def _orientation(image: Image.Image) -> int:
-    try:
-        found = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # the image is whole even where this note is damaged
-        return 1
-    return found if isinstance(found, int) else 1
-
-
-def _plain(image: Image.Image) -> Image.Image:
-    """In RGB, over white."""
-    if image.mode == "I" or image.mode.startswith("I;16"):
-        grey = np.asarray(image).astype(np.int64).clip(0, 65_535)
-        return Image.fromarray(((grey * 255 + 32_767) // 65_535).astype(np.uint8)).convert("RGB")
-    if image.has_transparency_data:
-        clear = image.convert("RGBA")
-        white = Image.new("RGB", clear.size, "white")
-        white.paste(clear, mask=clear)
-        return white
-    return image.convert("RGB")
+    """An image that Pillow holds, turned as its camera noted, in RGB over white."""
+    return torch.from_numpy(upright_pixels(image))

@@ -16,8 +16,9 @@ from typing import Any
 import httpx
 
 from saccade.app.serve.app import Service
+from saccade.app.serve.listening import bind
 from saccade.app.serve.runs import ServedRun, find_runs
-from saccade.app.serve.server import SteadyServer, bind
+from saccade.app.serve.server import SteadyServer
 from saccade.app.serve.settings import ServeSettings
 
 COMMAND = """
@@ -93,9 +94,9 @@ class Client:
 class LocalServer(Client):
     """The whole server on a real port, in a thread; faults can be put into its runs."""
 
-    def __init__(self, paths: list[Path], **settings: Any) -> None:
+    def __init__(self, paths: list[Path], *, token: str = "", **settings: Any) -> None:
         self.runs: dict[str, ServedRun] = find_runs(tuple(map(str, paths)))
-        self.service = Service(self.runs, ServeSettings(**settings))
+        self.service = Service(self.runs, ServeSettings(**settings), token=token)
         self.server = SteadyServer(self.service, device="cpu")
         listener = bind("127.0.0.1", 0)
         super().__init__(listener.getsockname()[1])
@@ -117,16 +118,17 @@ class LocalServer(Client):
 class ServerProcess(Client):
     """`saccade serve` as a user starts it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, files: int = 1024) -> None:
+        limited = ("sh", "-c", 'ulimit -n "$0" && exec "$@"', str(files), sys.executable)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *arguments, "--port", "0", "--device", "cpu"],
+            [*limited, "-c", COMMAND, *arguments, "--port", "0", "--device", "cpu"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         assert self.process.stdout
         self.greeting = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.greeting)
+        found = re.search(r"http://[\d.]+:(\d+)", self.greeting)
         if found is None:
             raise AssertionError(f"it did not start: {self.process.communicate()[1]}")
         super().__init__(int(found[1]))

@@ -10,7 +10,7 @@ import pytest
 import tyro
 
 from saccade.app.cli.serve import serve_command
-from saccade.app.serve.server import address, bind
+from saccade.app.serve.listening import bind
 from saccade.errors import ConfigError, RunError
 from tests.app.serve.serving import COMMAND
 
@@ -53,13 +53,6 @@ def test_a_port_that_is_taken_is_named(runs: dict[str, Path]) -> None:
 def test_an_address_that_cannot_be_is_named(host: str, port: int) -> None:
     with pytest.raises(ConfigError, match=f"{host}|port={port} must be"):
         bind(host, port)
-
-
-def test_the_address_is_one_to_type_into_a_browser() -> None:
-    with bind("0.0.0.0", 0) as anywhere:
-        assert address(anywhere) == f"http://127.0.0.1:{anywhere.getsockname()[1]}"
-    with bind("::1", 0) as six:
-        assert address(six) == f"http://[::1]:{six.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "python_multipart"])

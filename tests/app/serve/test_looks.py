@@ -71,7 +71,9 @@ def test_what_cannot_be_looked_at_is_told_why(
 
 @pytest.fixture(scope="module")
 def long(runs: dict[str, Path]) -> Iterator[LocalServer]:
-    with LocalServer([runs["long"]], look_bytes=1_000_000, text_characters=8000) as running:
+    with LocalServer(
+        [runs["long"]], look_bytes=1_000_000, text_characters=8000, text_tokens=3000
+    ) as running:
         yield running
 
 

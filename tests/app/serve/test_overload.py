@@ -38,7 +38,7 @@ def test_too_much_is_refused_at_once_and_nothing_breaks(server: ServerProcess) -
     recovered = time.monotonic() - begun
     print(f"\n{able:.0f}/s possible, {10 * able:.0f}/s asked for {SECONDS:g} s")
     print(f"{load}\nmemory {grown / 1e6:+.1f} MB, next answer after {recovered:.2f} s")
-    assert set(load.seconds) == {200, 429}
+    assert {200, 429} <= set(load.seconds) <= {200, 429, 503}
     assert load.count(429) > load.count(200) > 0
     assert load.without_retry_after == 0
     assert load.percentile(429, 0.99) < 0.2

@@ -16,12 +16,14 @@ import torch
 
 from saccade.app.look.captioning.images import ShownImage
 from saccade.app.serve import requests as reading
+from saccade.app.serve.image_decoder import ImageDecoder
 from saccade.tasks.captioning.captioner import ImageCaptioner
 from tests.app.serve.captioners import as_json, images, make_captioners, upload
 from tests.app.serve.serving import LocalServer, eventually, refusal
 from tests.data.images_made import picture
 
 RAW = images(1)[0]
+PLAIN = ImageDecoder.decode
 
 
 class Gate:
@@ -32,15 +34,13 @@ class Gate:
         self.threads: list[str] = []
         self.now = self.most = 0
 
-    def __call__(self, raw: bytes, **options: Any) -> Any:
+    def __call__(self, decoder: ImageDecoder, raw: bytes, **options: Any) -> Any:
         self.threads.append(threading.current_thread().name)
         self.now += 1
         self.most = max(self.most, self.now)
         self.open.wait(20)
         self.now -= 1
-        return self.decode(raw, **options)
-
-    decode = staticmethod(reading.decode)
+        return PLAIN(decoder, raw, **options)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(path: Path) -> Iterator[LocalServer]:
-    limits = {"queue": 4, "deadline_s": 3.0, "image_bytes": 200_000, "held_bytes": 400_000}
+    limits = {"queue": 4, "image_bytes": 200_000, "held_bytes": 400_000}
     with LocalServer([path], **limits) as running:
         yield running
 
@@ -58,7 +58,11 @@ def server(path: Path) -> Iterator[LocalServer]:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     made = Gate()
-    monkeypatch.setattr(reading, "decode", made)
+
+    def decode(self: ImageDecoder, raw: bytes, **options: Any) -> Any:
+        return made(self, raw, **options)
+
+    monkeypatch.setattr(ImageDecoder, "decode", decode)
     yield made
     made.open.set()
 
@@ -91,13 +95,14 @@ def test_images_that_wait_to_be_decoded_are_among_those_who_wait(
 
 
 @pytest.mark.slow
-def test_the_deadline_holds_while_an_image_is_decoded(server: LocalServer, gate: Gate) -> None:
-    begun = time.monotonic()
-    answer = upload(server, RAW)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline")
-    assert 2.5 < time.monotonic() - begun < 5
-    gate.open.set()
-    eventually(lambda: upload(server, RAW).status_code == 200)
+def test_the_deadline_holds_while_an_image_is_decoded(path: Path, gate: Gate) -> None:
+    with LocalServer([path], deadline_s=3.0) as server:
+        begun = time.monotonic()
+        answer = upload(server, RAW)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline")
+        assert 2.5 < time.monotonic() - begun < 5
+        gate.open.set()
+        eventually(lambda: upload(server, RAW).status_code == 200)
 
 
 def test_an_image_of_one_who_left_is_not_decoded(server: LocalServer, gate: Gate) -> None:
@@ -157,7 +162,8 @@ def test_a_run_is_given_the_pixels_that_the_library_gives_it(server: LocalServer
     service = server.service
     for schema in (service.schemas.predict, service.schemas.look):
         kind = "application/json"
-        asked = reading.Reading(body, kind, schema, service.runs, service.settings)()
+        limits = service.settings
+        asked = reading.Reading(body, kind, schema, service.runs, limits, service.decoder)()
         (given,) = asked.given
         seen = given.seen_by(tool) if isinstance(given, ShownImage) else given
         assert torch.equal(seen, tool.prepare(raw))

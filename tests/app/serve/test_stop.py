@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from saccade.app.serve.server import bind
+from saccade.app.serve.listening import bind
 from tests.app.serve.faults import faulty
 from tests.app.serve.serving import LocalServer, ServerProcess, eventually
 

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 from saccade.data.images.decode import MAX_PIXELS, ImageError, decode
+from saccade.data.images.pixels import count_scans
 from saccade.errors import DataError
+from tests.data.images_odd import many_scans
 
 
 def stored(image: Image.Image, form: str, **options: object) -> bytes:
@@ -187,6 +189,21 @@ def test_a_jpeg_is_shrunk_while_it_is_decoded_but_not_below_what_is_wanted() -> 
     assert small.shape == (3, 60, 80)
     expected = torch.nn.functional.avg_pool2d(decode(raw).float(), 8)
     assert (small - expected).abs().max() < 4
+
+
+def test_a_jpeg_of_many_scans_is_refused_and_one_that_only_looks_so_is_not() -> None:
+    assert "too many scans: 51 in a JPEG is over 50" in refusal(many_scans(16, scans=45))
+    assert decode(many_scans(16, scans=44)).shape == (3, 16, 16)
+    whole = stored(smooth(), "JPEG", progressive=True)
+    note = b"\xff\xfe" + (2 + 60_000).to_bytes(2, "big") + b"\xff\xda" * 30_000
+    commented, followed = whole[:2] + note + whole[2:], whole + b"\xff\xda" * 30_000
+    for harmless in (commented, followed):
+        assert torch.equal(decode(harmless), decode(whole))
+    # Marks that have no length must not hide the scans that come after them.
+    hidden = many_scans(16, scans=0)
+    scan = hidden[hidden.rfind(b"\xff\xda") : -2]
+    for mark in (b"\xff\x02\xff\xff", b"\xff\xd0\xff\xff", b"\xff\xff", b"\xff\x00\xff\xff"):
+        assert count_scans(hidden[:-2] + (mark + scan) * 60 + hidden[-2:]) >= 60
 
 
 @pytest.mark.slow

@@ -1,19 +1,18 @@
 """What every request passes before anything is done for it, and every answer on its way out.
 
-Refused here, before a byte of the body is kept: foreign host names, bodies that are too large, of
-the wrong type or packed, and whatever comes when the line is full.
+Refused here, before a byte of the body is kept: foreign host names and pages, who lacks the token,
+bodies that are too large, of the wrong type or packed, and whatever comes when the line is full.
 """
 
 import asyncio
-import ipaddress
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from saccade.app.serve.batcher import Batcher
+from saccade.app.serve.http.access import Hosts, Token, client_of
 from saccade.app.serve.http.errors import GoneError, RequestError, internal, to_json
 from saccade.app.serve.metrics import Metrics
 from saccade.app.serve.settings import ServeSettings
@@ -28,7 +27,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON, FORM = b"application/json", b"multipart/form-data"
 POSTS = ("/v1/predict", "/v1/look")
-EVERYWHERE = ("0.0.0.0", "::", "")
 ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -49,10 +47,12 @@ class Guard:
         metrics: Metrics,
         *,
         host: str,
+        token: str = "",
         images: bool = False,
     ) -> None:
         self._inner, self._settings, self._batcher = inner, settings, batcher
         self._metrics, self._hosts = metrics, Hosts(host, settings.hosts)
+        self._token = Token(token)
         self._kinds = (JSON, FORM) if images else (JSON,)
         self._most = max(settings.body_bytes, settings.image_bytes if images else 0)
         self._held = 0
@@ -85,8 +85,13 @@ class Guard:
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
         self._hosts.check(headers.get("host", b"").decode("latin-1"))
         scope.setdefault("state", {})["request_id"] = passage.id
+        if cookie := self._token.cookie(scope):
+            await passage.redirect("/", {"Set-Cookie": cookie})
+            return
+        self._token.check(scope, headers)
         if work:
-            if refusal := self._batcher.refusal():
+            self._hosts.check_page(headers)
+            if refusal := self._crowded(scope) or self._batcher.refusal(client_of(scope)):
                 raise refusal
             check_headers(headers, self._most, self._kinds)
             body = bytearray()
@@ -99,6 +104,12 @@ class Guard:
             await self._inner(scope, receive, passage.send)
         if scope["state"].get("gone"):
             raise GoneError
+
+    def _crowded(self, scope: Scope) -> RequestError | None:
+        if "crowded" not in scope["state"]:
+            return None
+        why = f"{self._settings.connections} connections are open (connections); try again later"
+        return RequestError(503, "busy", why, retry_after=1, headers={"Connection": "close"})
 
     async def _read(self, receive: Receive, body: bytearray) -> None:
         """The whole body, unless it is too large or too slow, or others are large already."""
@@ -123,46 +134,6 @@ class Guard:
             message = f"the body did not come within {settings.body_s:g} s"
             headers = {"Connection": "close"}
             raise RequestError(408, "slow_body", message, headers=headers) from error
-
-
-class Hosts:
-    """The names under which this server may be asked for.
-
-    A page of a stranger can make a browser believe that the stranger's name is this machine; it
-    cannot make the browser send another name. On all addresses, any address will do, but no name.
-    """
-
-    def __init__(self, bound: str, further: tuple[str, ...]) -> None:
-        self._any_address = bound in EVERYWHERE
-        self._names = {"localhost", "127.0.0.1", "::1", *(name.lower() for name in further)}
-        self._names.add(socket.gethostname().lower() if self._any_address else bound.lower())
-
-    def check(self, header: str) -> None:
-        name = self._name(header).lower()
-        if name in self._names or (self._any_address and _is_address(name)):
-            return
-        message = f"this server is not called {header[:60]!r}; start it with --hosts to allow that"
-        raise RequestError(421, "host", message)
-
-    @staticmethod
-    def _name(header: str) -> str:
-        if header.startswith("["):
-            name, bracket, port = header[1:].partition("]")
-            return name if bracket and _is_port(port.removeprefix(":")) else header
-        name, _, port = header.partition(":")
-        return name if _is_port(port) else header
-
-
-def _is_port(text: str) -> bool:
-    return not text or (text.isascii() and text.isdigit())
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def check_headers(headers: dict[str, bytes], most: int, kinds: tuple[bytes, ...]) -> None:
@@ -221,15 +192,16 @@ class _Passage:
         await self._send(message)
 
     async def refuse(self, error: RequestError) -> None:
-        body = to_json(error.body(self.id))
-        headers = {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(body)),
-            **error.headers,
-        }
+        headers = {"Content-Type": "application/json", **error.headers}
+        await self._answer(error.status, headers, to_json(error.body(self.id)))
+
+    async def redirect(self, path: str, headers: dict[str, str]) -> None:
+        await self._answer(303, {"Location": path, **headers}, b"")
+
+    async def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        headers = {**headers, "Content-Length": str(len(body))}
         encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        start = {"type": "http.response.start", "status": error.status, "headers": encoded}
-        await self.send(start)
+        await self.send({"type": "http.response.start", "status": status, "headers": encoded})
         await self.send({"type": "http.response.body", "body": body})
 
     def log(self) -> None:

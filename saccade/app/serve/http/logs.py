@@ -12,6 +12,22 @@ import time
 from contextlib import suppress
 
 MOST_LINES = 1000
+SELDOM_S = 10.0
+
+
+class Seldom(logging.Filter):
+    """What is said again within seconds is not written again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message, now = record.getMessage().partition("\n")[0], record.created
+        self._said = {said: at for said, at in self._said.items() if now - at < SELDOM_S}
+        fresh = message not in self._said
+        self._said.setdefault(message, now)
+        return fresh
 
 
 class SideHandler(logging.Handler):
@@ -42,8 +58,14 @@ class SideHandler(logging.Handler):
 
 
 def log_plainly(*, verbose: bool) -> SideHandler:
-    """A line each: what went wrong always, every request when asked for."""
+    """A line each: what went wrong always, every request when asked for.
+
+    The event loop itself complains here too: else its complaints go to standard error directly, and
+    where nobody reads that, the loop waits there for ever.
+    """
     handler = SideHandler()
+    loop = logging.getLogger("asyncio")
+    loop.handlers, loop.filters, loop.propagate = [handler], [Seldom()], False
     log = logging.getLogger("saccade.serve")
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.INFO if verbose else logging.WARNING)

@@ -1,7 +1,9 @@
 """HTTP with deadlines: uvicorn alone waits for ever for a client that sends half a request.
 
 A connection has `header_s` for the headers of its next request, `body_s` for the body, and may
-leave what it was sent unread for `write_s`. A byte now and then does not buy more time.
+leave what it was sent unread for `write_s`. A byte now and then does not buy more time. Where there
+are as many connections as may be, whoever has been at it for longest makes room for a new one: in
+a flood of slow clients, the quick ones still come through.
 """
 
 import asyncio
@@ -15,24 +17,34 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from saccade.app.serve.http.errors import RequestError, to_json
+from saccade.app.serve.metrics import Metrics
 from saccade.app.serve.settings import ServeSettings
+
+# Where everyone is being answered and nobody can be sent away, so many more are heard, but only to
+# be told so; a question after the server's health is answered.
+SPARE = 8
 
 
 class PatientProtocol(H11Protocol):
     """One connection, and how much patience is left with its client."""
 
-    def __init__(self, settings: ServeSettings, config: Config, *rest: Any, **named: Any) -> None:
+    def __init__(
+        self, settings: ServeSettings, metrics: Metrics, config: Config, *rest: Any, **named: Any
+    ) -> None:
         super().__init__(config, *rest, **named)
-        self._settings = settings
+        self._settings, self._metrics = settings, metrics
         self._phase = ""
         self._phase_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self.idle_since: float | None = None
+        self.waited_for_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        room = len(self.connections) < self._settings.connections or make_room(self.server_state)
+        most = self._settings.connections
+        room = len(self.connections) < most or make_room(self.server_state)
         super().connection_made(transport)
-        if room:
+        if not room:
+            self.app_state = {**self.app_state, "crowded": True}
+        if room or len(self.connections) <= most + SPARE:
             self._look_at_phase()
         else:
             transport.abort()
@@ -64,6 +76,8 @@ class PatientProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is not HTTP is answered in the same shape as everything else."""
+        self._metrics.refusals.labels("bad_request").inc()
+        self._metrics.answered("", 400)
         request_id = secrets.token_hex(8)
         body = to_json(RequestError(400, "bad_request", msg).body(request_id))
         headers = [
@@ -91,7 +105,7 @@ class PatientProtocol(H11Protocol):
         if self._phase_timer is not None:
             self._phase_timer.cancel()
             self._phase_timer = None
-        self.idle_since = self.loop.time() if phase == "headers" else None
+        self.waited_for_since = None if phase == "answer" else self.loop.time()
         seconds = {"headers": self._settings.header_s, "body": self._settings.body_s + 1}.get(phase)
         if seconds is not None:
             self._phase_timer = self.loop.call_later(seconds, self._close)
@@ -110,20 +124,20 @@ class PatientProtocol(H11Protocol):
 
 
 def make_room(state: ServerState) -> bool:
-    """Close the connection that has been idle for longest; requests in progress are left alone."""
-    idle = [
-        (one.idle_since, number, one)
+    """Close the connection whose client is waited for longest; who waits for us is left alone."""
+    slow = [
+        (one.waited_for_since, number, one)
         for number, one in enumerate(state.connections)
-        if isinstance(one, PatientProtocol) and one.idle_since is not None
+        if isinstance(one, PatientProtocol) and one.waited_for_since is not None
     ]
-    if not idle:
+    if not slow:
         return False
-    longest = min(idle)[2]
+    longest = min(slow)[2]
     longest.transport.abort()
     state.connections.discard(longest)  # not later: the next may come before it is lost
     return True
 
 
-def protocol_class(settings: ServeSettings) -> Any:
+def protocol_class(settings: ServeSettings, metrics: Metrics) -> Any:
     """What uvicorn calls for every connection."""
-    return partial(PatientProtocol, settings)
+    return partial(PatientProtocol, settings, metrics)

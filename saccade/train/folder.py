@@ -17,6 +17,8 @@ from saccade.train.files import read_json, replace_file
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.settings import HARMLESS
 
+WATCHED = frozenset({"data", "skip_bad"})  # their effect is in the fingerprint of the data
+
 
 class RunFolder:
     """The files of one run, by what they mean."""
@@ -41,10 +43,10 @@ class RunFolder:
     def save_recipe(self, recipe: Recipe) -> None:
         replace_file(self.config, json.dumps(to_table(recipe), indent=2).encode())
 
-    def save_assets(self, assets: dict[str, bytes]) -> None:
-        """What the task must keep: its tokenizer, names of classes, …; what is there stays."""
+    def save_assets(self, assets: dict[str, bytes], *, anew: bool) -> None:
+        """What the task must keep: its tokenizer, names of classes, …; what is there may stay."""
         for name, content in assets.items():
-            if not (self.path / name).exists():
+            if anew or not (self.path / name).exists():
                 replace_file(self.path / name, content)
 
     def save_weights(self, model: nn.Module) -> None:
@@ -77,6 +79,6 @@ def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
     for group in ("model", "task", "train"):
         for name in {**old[group], **new[group]}:
             one, other = old[group].get(name), new[group].get(name)
-            free = {"train": HARMLESS, "model": now.task.fitted, "task": frozenset[str]()}[group]
+            free = {"train": HARMLESS, "model": now.task.fitted, "task": WATCHED}[group]
             if one != other and name not in free:
                 yield f"{group}.{name}", one, other

@@ -1,11 +1,13 @@
 """The command line: a literal dict of commands, and one place where errors become one line."""
 
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from saccade.errors import SaccadeError
+from saccade.train.stopping import Stopped, StopRequest, obey_within_a_second
 
 
 class Command(NamedTuple):
@@ -20,7 +22,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command(
         "RECIPE",
-        "train a recipe, or go on with a run that was stopped",
+        "train a recipe or a model preset, or go on with a run that was stopped",
         "saccade.app.cli.train:train_command",
         parses=True,
     ),
@@ -55,7 +57,7 @@ COMMANDS = {
     ),
     "describe": Command(
         "NAME",
-        "settings and size of a recipe or a model preset",
+        "settings and size of a recipe or a model preset; how far a run has come",
         "saccade.app.cli.listing:describe_command",
     ),
     "bench": Command(
@@ -109,12 +111,20 @@ def main() -> None:
     name, *rest = arguments
     if name not in COMMANDS:
         _fail(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}", 2)
+    with obey_within_a_second() as request:
+        _run_or_fail(name, rest, request)
+
+
+def _run_or_fail(name: str, arguments: list[str], request: StopRequest) -> None:
+    request.told = os.environ.get("RANK", "0") != "0"  # the first process of many says it
     try:
-        sys.exit(_run(name, rest))
+        sys.exit(_run(name, arguments))
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        _fail("stopped", 130)
+    except KeyboardInterrupt as stopped:
+        told, request.told = request.told, True
+        code = 128 + (stopped.signal if isinstance(stopped, Stopped) else signal.SIGINT)
+        sys.exit(code) if told else _fail("stopped", code)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

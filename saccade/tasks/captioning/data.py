@@ -290,9 +290,8 @@ def _held_out(read: Captioned, split: str) -> Captioned:
     kept = [i for i in range(len(read)) if (i % every == 0) == (split == "valid")]
     if not kept:
         raise DataError(f"{read.report}: too few to hold some out; add a validation file")
-    return read.only(
-        kept, f"{len(kept):,} held out for validation" if split == "valid" else read.report
-    )
+    rest = "held out for validation" if split == "valid" else f"of {read.report}"
+    return read.only(kept, f"{len(kept):,} {rest}")
 
 
 def cache_folder() -> Path:

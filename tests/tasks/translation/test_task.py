@@ -219,7 +219,9 @@ def test_long_pairs_are_left_out_and_counted(make: Make) -> None:
 
 
 def test_a_corpus_of_only_long_pairs_is_refused(make: Make) -> None:
-    with pytest.raises(DataError, match=r"no pair has under 1 tokens; raise --longest"):
+    with pytest.raises(
+        DataError, match=r"none of the training pairs has under 1 tokens; raise --longest"
+    ):
         make(longest=1)
 
 

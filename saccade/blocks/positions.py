@@ -115,7 +115,7 @@ class FixedPositions(nn.Module):
 
     def _encode(self, count: int, *, first: int = 0) -> Float[Tensor, "T D"]:
         where = self.table.device
-        exact = where if where.type in ("cpu", "cuda", "meta") else "cpu"  # others lack float64
+        exact = where if where.type == "cuda" else "cpu"  # no other device need have float64
         t = torch.arange(count, device=exact, dtype=torch.float64) + first
         return self.encoding(t.flatten(), self.width).to(self.table)
 

@@ -60,7 +60,7 @@ def check_memory(config: ModelConfig, settings: TrainSettings, device: torch.dev
         )
 
 
-def _size(count: float) -> str:
+def _size(count: int) -> str:
     return f"{count / (1 << 30):,.1f} GiB"
 
 

@@ -113,7 +113,7 @@ def describe_run(run: RunFolder) -> dict[str, Any]:
         "weights": "model.safetensors" if run.weights.is_file() else "none yet",
         "nearest recipe": nearest,
         "unlike it": {name: new for name, _, new in alike[nearest]},
-        "changed": {f"from step {one.step:,}, {one.name}": one.new for one in chosen.changes},
+        "changed": {f"{one.name} (step {one.step:,})": one.new for one in chosen.changes},
     }
 
 
@@ -129,6 +129,8 @@ def _newest_state(run: RunFolder) -> dict[str, Any]:
 
 def _print_tables(described: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
     for name, value in _flat("", described):
         table.add_row(
             name, shown(value) if name in ("parameters", "vocabulary") else printable(value)

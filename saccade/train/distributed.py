@@ -16,6 +16,8 @@ from torch import Tensor
 
 from saccade.errors import ConfigError
 
+# For an exchange of numbers: a dead process becomes an error in the others, not a hang.
+LIMIT = timedelta(minutes=10)
 _MEETINGS = itertools.count()  # each process comes to all of them, in this order
 
 
@@ -91,8 +93,7 @@ def join_world(device_name: str) -> Generator[World, None, None]:
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    # A finite time limit: a dead process becomes an error in the others, not a hang.
-    dist.init_process_group(backend, timeout=timedelta(minutes=10))
+    dist.init_process_group(backend, timeout=LIMIT)
     try:
         yield World(dist.get_rank(), size, device)
     finally:

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from saccade.errors import RunError, WriteError
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-PATIENCE = 0.8  # seconds; whoever pressed Ctrl-C waits no longer than a second
+PATIENCE = 0.5  # seconds; whoever pressed Ctrl-C waits no longer than a second
 
 
 class Stopped(KeyboardInterrupt):
@@ -48,7 +47,7 @@ class StopRequest:
 
 
 def leave(number: int) -> None:
-    """End this process now, with a cursor that can be seen."""
+    """End this process now, with a cursor that can be seen; an orderly end may take seconds."""
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), b"\x1b[?25h\n")
     os._exit(128 + number)
@@ -119,7 +118,7 @@ def locked(folder: Path) -> Generator[None, None, None]:
             ) from error
         file.seek(0)
         file.truncate()
-        file.write(f"pid {os.getpid()} on {socket.gethostname()}")
+        file.write(f"pid {os.getpid()} on {os.uname().nodename}")
         file.flush()
         yield
 

@@ -1,13 +1,13 @@
 """The command line: a literal dict of commands, and one place where errors become one line."""
 
 import os
-import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from saccade.errors import SaccadeError
-from saccade.train.stopping import Stopped, StopRequest, obey_within_a_second
+from saccade.train.stopping import Stopped, StopRequest, leave, obey_within_a_second
 
 
 class Command(NamedTuple):
@@ -121,10 +121,15 @@ def _run_or_fail(name: str, arguments: list[str], request: StopRequest) -> None:
         sys.exit(_run(name, arguments))
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt as stopped:
+    except Stopped as stopped:
         told, request.told = request.told, True
-        code = 128 + (stopped.signal if isinstance(stopped, Stopped) else signal.SIGINT)
-        sys.exit(code) if told else _fail("stopped", code)
+        if not told:
+            print("saccade: stopped", file=sys.stderr, flush=True)
+        with suppress(OSError):
+            sys.stdout.flush()
+        leave(stopped.signal)
+    except KeyboardInterrupt:
+        _fail("stopped", 130)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from saccade.errors import ConfigError, DataError
+from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.base import Preparation
 from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.task import Captioning
 from saccade.tasks.language.task import LanguageModelling, LanguageSettings, read_language
 from saccade.tasks.translation.task import Translation, TranslationSettings, read_corpus
@@ -128,6 +130,15 @@ def test_a_language_of_data_that_are_not_given_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name}=en is of data of your own; give --data"):
         wrong.check(RnnAttentionConfig())
     replace(wrong, data="corpus").check(RnnAttentionConfig())
+
+
+def test_groups_of_data_that_are_not_given_are_refused() -> None:
+    groups = EqualizerSettings(groups=("man", "woman"))
+    wrong = CaptioningSettings(equalizer=groups)
+    with pytest.raises(ConfigError, match="groups=man woman: nobody in the built-in scenes"):
+        wrong.check(ShowAndTellConfig())
+    CaptioningSettings().check(ShowAndTellConfig())
+    replace(wrong, data="photos").check(ShowAndTellConfig())
 
 
 def test_a_split_that_built_in_data_have_not_is_refused() -> None:

@@ -39,8 +39,8 @@ to the same numbers. --change goes on with other --train.… settings, and
   saccade train gpt2 --data book.txt          a model preset, with the settings
                                               of the recipe most like it
   torchrun --nproc-per-node 4 -m saccade train transformer
-                                              many processes: without dropout the
-                                              same numbers but for rounding
+                                              many processes; without dropout
+                                              equal to one but for rounding
 
 recipes:
 {recipes}

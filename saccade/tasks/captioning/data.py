@@ -132,6 +132,11 @@ class CaptioningSettings(TextSettings):
                 f"augment={self.augment} mirrors images, and captions of shapes say left and "
                 "right; give --data of your own, or --augment none"
             )
+        if not self.data and self.equalizer.groups != EqualizerSettings().groups:
+            raise ConfigError(
+                f"groups={' '.join(self.equalizer.groups)}: nobody in the built-in scenes is of "
+                "them; give --data of your own, or leave --equalizer.groups out"
+            )
 
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.captioning.task import Captioning

@@ -14,6 +14,8 @@ from torch.utils._pytree import tree_leaves
 
 from saccade.blocks.positions import FixedPositions, sinusoids
 from saccade.config import ModelConfig
+from saccade.decode.greedy import Greedy
+from saccade.decode.sample import Sampler
 from saccade.errors import ConfigError, RunError
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
@@ -85,6 +87,23 @@ def test_positions_are_computed_where_float64_is() -> None:
         assert there(0, 5).device.type == "meta"
     here = FixedPositions(sinusoids, 8)
     assert here(0, 5).dtype == torch.float32
+
+
+@pytest.mark.parametrize("sampler", [Sampler(), Sampler(top_k=3, top_p=0.5)])
+def test_words_are_drawn_without_float64(sampler: Sampler) -> None:
+    with Float64Refused("meta"):
+        state = Greedy(sampler=sampler).state(2, 4, 1, torch.device("meta"))
+        assert state.uniforms.dtype == torch.float32
+        assert sampler(torch.zeros(2, 9, device="meta"), state.uniforms[:, 0]).shape == (2,)
+
+
+def test_a_word_that_was_cut_is_never_drawn_though_a_draw_is_rounded_to_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("saccade.decode.sample.widest", lambda device: torch.float32)
+    logits = torch.tensor([[-9.0, 0.0, 1.0]])
+    draw = torch.tensor([1 - 1e-12], dtype=torch.float64)
+    assert Sampler(top_k=2)(logits, draw).item() == 1
 
 
 @pytest.mark.usefixtures("unfused")

@@ -27,9 +27,3 @@ class WriteError(SaccadeError):
     """A file that could not be written: the disk is full, or may not be written to."""
 
     exit_code = 1
-
-
-class MemoryRefusedError(SaccadeError):
-    """The machine has not enough memory for what was asked."""
-
-    exit_code = 1

@@ -150,7 +150,7 @@ class Trainer:
         """Go on as if never stopped."""
         try:
             self._restore(checkpoint)
-        except (KeyError, ValueError, RuntimeError, TypeError) as error:
+        except (LookupError, ValueError, RuntimeError, TypeError) as error:
             reason = str(error).splitlines()[-1].strip()
             raise CheckpointError(
                 f"the checkpoint of step {checkpoint.step:,} is of another model: {reason}"
@@ -163,7 +163,7 @@ class Trainer:
             self.average.model.load_state_dict(average)
         state, self.step = checkpoint.state, checkpoint.step
         names = state.get("parameters", self._names())
-        self._restore_optimizer(checkpoint.tensors["optimizer"], names)
+        self._restore_optimizer(self._renumbered(checkpoint.tensors["optimizer"], names))
         self.position = self._same_place(state)
         before = {"loss": state["best_loss"]} if "best_loss" in state else state["best"]
         self.best = {name: value for name, value in before.items() if value is not None}
@@ -173,8 +173,11 @@ class Trainer:
     def _same_place(self, state: dict[str, Any]) -> int:
         """The next micro-batch; where epochs now have other lengths, as far into this one."""
         position = state.get("position", self.step * self.settings.accumulate)
-        before, now = state.get("batches_per_epoch"), self.task.batches_per_epoch
-        if before is None or before == now:
+        now = self.task.batches_per_epoch
+        before = state.get("batches_per_epoch", now)
+        if not (type(position) is type(before) is int and position >= 0 and before > 0):
+            raise ValueError(f"position={position!r} of {before!r} in an epoch cannot be")
+        if before == now:
             return position
         epoch, done = divmod(position, before)
         return epoch * now + done * now // before
@@ -324,28 +327,28 @@ class Trainer:
         state = self.optimizer.state_dict()["state"]
         return {f"{i}.{name}": t for i, parts in state.items() for name, t in parts.items()}
 
-    def _optimized(self) -> list[nn.Parameter]:
-        """In the order in which the optimizer numbers them."""
-        return [p for group in self.optimizer.param_groups for p in group["params"]]
-
-    def _names(self) -> list[str]:
-        """Of the optimizer's parameters: settings decide their order, and settings may change."""
-        names = {parameter: name for name, parameter in self.model.named_parameters()}
-        return [names[parameter] for parameter in self._optimized()]
-
-    def _restore_optimizer(self, tensors: dict[str, Tensor], names: list[str]) -> None:
-        """`names` are those of the parameters that the tensors are of, by number."""
+    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
-        parameters, numbers = self._optimized(), {n: i for i, n in enumerate(self._names())}
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         for key, tensor in tensors.items():
-            before, name = key.split(".", 1)
-            number = numbers[names[int(before)]]
-            state.setdefault(number, {})[name] = tensor
-            wanted = parameters[number].shape
+            index, name = key.split(".", 1)
+            state.setdefault(int(index), {})[name] = tensor
+            wanted = parameters[int(index)].shape
             if tensor.dim() and tensor.shape != wanted:
                 raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {tuple(wanted)}")
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def _names(self) -> list[str]:
+        """Of parameters, as the optimizer numbers them: settings decide that, and may change."""
+        names = {parameter: name for name, parameter in self.model.named_parameters()}
+        return [names[p] for group in self.optimizer.param_groups for p in group["params"]]
+
+    def _renumbered(self, tensors: dict[str, Tensor], names: list[str]) -> dict[str, Tensor]:
+        """State of the optimizer, of parameters that were numbered in the order of `names`."""
+        numbers = {name: number for number, name in enumerate(self._names())}
+        parts = ((*key.split(".", 1), tensor) for key, tensor in tensors.items())
+        return {f"{numbers[names[int(old)]]}.{name}": tensor for old, name, tensor in parts}
 
 
 class Clock:

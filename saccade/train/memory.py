@@ -1,8 +1,6 @@
 """Whether a model can be trained here at all, told before anything is allocated."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -10,7 +8,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from saccade.config import ModelConfig
-from saccade.errors import ConfigError, MemoryRefusedError
+from saccade.errors import ConfigError
 from saccade.train.settings import TrainSettings
 
 MOST_TENSORS = 10_000  # parameters by name; making even the outlines of more takes minutes
@@ -73,18 +71,3 @@ def _memory(device: torch.device) -> int:
         return min(machine, int(CGROUP.read_text()))
     except (OSError, ValueError):  # not in a container, or one without a bound
         return machine
-
-
-@contextmanager
-def memory_refusals_told(device: torch.device) -> Generator[None, None, None]:
-    """Turn what torch raises when memory runs out into one line."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        known = isinstance(error, MemoryError | torch.OutOfMemoryError)
-        if not known and "allocate memory" not in str(error):
-            raise
-        raise MemoryRefusedError(
-            f"{device.type} has not enough memory ({str(error).splitlines()[0][:120]}); lower "
-            "--train.batch-tokens (with --change, where a run has begun) or the model's sizes"
-        ) from error

@@ -19,7 +19,7 @@ from saccade.train.distributed import World, join_world
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
 from saccade.train.log import Log
-from saccade.train.memory import check_memory, memory_refusals_told
+from saccade.train.memory import check_memory
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
@@ -84,7 +84,7 @@ def train(
         if aside is not None:
             speak(Note(f"what was in {folder} is now in {aside}"))
         alone = locked(folder) if world.first else nullcontext()
-        with alone, deterministic(world.device, wanted=same), memory_refusals_told(world.device):
+        with alone, deterministic(world.device, wanted=same):
             begun = time.perf_counter()
             trainer, recipe = _prepare(recipe, run, world, speak, change=change)
             preparing = time.perf_counter() - begun

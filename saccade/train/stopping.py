@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -118,7 +119,7 @@ def locked(folder: Path) -> Generator[None, None, None]:
             ) from error
         file.seek(0)
         file.truncate()
-        file.write(f"pid {os.getpid()} on {os.uname().nodename}")
+        file.write(f"pid {os.getpid()} on {socket.gethostname()}")
         file.flush()
         yield
 

@@ -191,10 +191,8 @@ def test_what_was_trained_in_python_can_be_loaded(trained: TrainingOutcome) -> N
     assert model.predict("I", count=1, most_tokens=3)
 
 
-def test_what_users_hold_is_shown_in_short(trained: TrainingOutcome) -> None:
+def test_an_outcome_is_shown_in_short(trained: TrainingOutcome) -> None:
     assert repr(trained).startswith(f"<run {trained.folder} at step 2: loss ")
-    shown = repr(saccade.load(trained, device="cpu"))
-    assert shown == "<own: RNN language model, one word after another, 35,344 parameters>"
 
 
 def test_train_is_called_whatever_was_imported_before() -> None:

@@ -89,6 +89,17 @@ def test_lines_longer_than_a_language_model_sees_are_left_out(tmp_path: Path) ->
     assert task.validate(task.fit(config).build(), CPU)["loss"] > 0  # type: ignore[arg-type]
 
 
+def test_a_row_longer_than_a_batch_is_refused_and_both_ways_out_work(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text(lines(3, 40))
+    (tmp_path / "valid.txt").write_text(lines(2))
+    settings = LanguageSettings(data=str(tmp_path), unit="lines", level="words")
+    with pytest.raises(DataError, match=r"give --train\.batch-tokens 42, or lower .*--window"):
+        LanguageModelling(settings, Preparation(budget=20, seed=0))
+    assert LanguageModelling(settings, Preparation(budget=42, seed=0)).batches_per_epoch
+    shorter = replace(settings, window=19)
+    assert LanguageModelling(shorter, Preparation(budget=20, seed=0)).batches_per_epoch
+
+
 def test_captions_left_out_of_validation_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 20)
     settings = CaptioningSettings(scenes=20, image=32)

@@ -21,7 +21,7 @@ from small import (
 )
 from test_fit import ALONE
 
-from saccade.errors import ConfigError, RunError
+from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.models.text.transformer import Transformer, TransformerConfig
 from saccade.tasks.translation.task import Translation
 from saccade.train.fit import Trainer
@@ -288,6 +288,28 @@ def test_a_checkpoint_from_before_positions_were_kept_goes_on(run: Path, data: P
     other = Trainer(*_parts(data), small_recipe(data).train, ALONE)
     other.restore(old)
     assert (other.position, other.update()) == (6, one.update())
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"position": -1},
+        {"position": 1.5},
+        {"batches_per_epoch": 0},
+        {"batches_per_epoch": "7"},
+        {"parameters": []},
+        {"parameters": 3},
+        {"parameters": ["x"] * 99},
+    ],
+    ids=str,
+)
+def test_what_a_checkpoint_cannot_say_is_refused(forged: dict[str, Any], data: Path) -> None:
+    one = Trainer(*_parts(data), small_recipe(data).train, ALONE)
+    one.update()
+    saved = one.checkpoint()
+    saved.state.update(forged)
+    with pytest.raises(CheckpointError, match="the checkpoint of step 1 is of another model"):
+        one.restore(saved)
 
 
 def _parts(data: Path) -> tuple[Any, Any]:

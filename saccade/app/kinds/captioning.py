@@ -24,7 +24,6 @@ from saccade.app.kinds.base import (
     make_decoding,
 )
 from saccade.app.kinds.image_files import predict_images
-from saccade.app.kinds.in_short import model_in_short
 from saccade.app.look.captioning.document import caption_document, caption_look
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.captioning.images import SIDE, ShownImage, split_images
@@ -100,8 +99,6 @@ class CaptionPrediction:
 
 class CaptioningModel:
     """A trained captioner."""
-
-    __repr__ = model_in_short
 
     def __init__(self, name: str, recipe: Recipe, tool: ImageCaptioner) -> None:
         self.name, self.recipe, self.tool = name, recipe, tool

@@ -16,7 +16,6 @@ from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
 from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
-from saccade.app.kinds.in_short import model_in_short
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document
 from saccade.app.look.settings import LookSettings
@@ -40,8 +39,6 @@ LARGEST_MAP = 256  # cells to a side
 
 class LanguageModel:
     """A trained language model; `engine` decodes in place of our own search."""
-
-    __repr__ = model_in_short
 
     def __init__(
         self, name: str, recipe: Recipe, tool: Writer, engine: CTranslate2Writer | None = None

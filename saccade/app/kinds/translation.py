@@ -17,7 +17,6 @@ from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
 from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
-from saccade.app.kinds.in_short import model_in_short
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.translation import translation_document
@@ -87,8 +86,6 @@ class Prediction:
 
 class TranslationModel:
     """A trained translator; `engine` decodes in place of our own search."""
-
-    __repr__ = model_in_short
 
     def __init__(
         self,

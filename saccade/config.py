@@ -33,6 +33,11 @@ class WordModelConfig(ModelConfig):
 
     vocabulary: int = 8000
 
+    @property
+    def most_words(self) -> int | None:
+        """How many tokens a text may have, start or end counted; None: any number."""
+        return None
+
 
 def check_positive(settings: Any, *names: str) -> None:
     """Refuse sizes below one."""

@@ -1,20 +1,85 @@
-"""The Python API: load a run, predict with it, look at what it looked at."""
+"""The Python API: train a run, load one, predict with it, look at what it looked at."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from saccade.app.cli.progress import training_shown
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.make import export_run
 from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Engine, LoadedRun
 from saccade.app.kinds.soundness import check_weights
+from saccade.config import from_dict, to_dict
 from saccade.errors import ConfigError, RunError
+from saccade.train import run as training
 from saccade.train.distributed import choose_device
 from saccade.train.folder import RunFolder
+from saccade.train.recipe import Recipe
+from saccade.train.recipes import recipe as recipe_named
+from saccade.train.settings import TrainSettings
+
+Settings = TypeVar("Settings")
+Table = Mapping[str, Any]
+
+
+def train(
+    recipe: str | Recipe,
+    *,
+    data: str | Path = "",
+    out: str | Path = "",
+    model: Table | None = None,
+    train: Table | None = None,
+    change: bool = False,
+    start_over: bool = False,
+    quiet: bool = False,
+    **task: Any,
+) -> training.TrainingOutcome:
+    """Train a recipe, a model preset or a .toml file, as `saccade train` does.
+
+        saccade.train("transformer", data="corpus/", source="en", target="de",
+                      model={"width": 256}, train={"steps": 1000})
+
+    Settings have their names from the command line: those of the task are keywords, --model.width
+    is in `model` and --train.steps in `train`. Without `data` the built-in ones are learnt, and
+    without `out` the run is runs/RECIPE. Stopped or killed, the same call goes on. What it returns
+    can be given to `saccade.load`.
+    """
+    chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe
+    if not out and not isinstance(recipe, str):
+        raise ConfigError("out='' names no folder; give one, such as out='runs/mine'")
+    given = {**task, **({"data": os.fspath(data)} if data else {})}
+    chosen = replace(
+        chosen,
+        task=_with(chosen.task, given, "task"),
+        model=_with(chosen.model, model or {}, "model"),
+        train=_with(chosen.train, train or {}, "train"),
+    )
+    folder = Path(out or Path("runs") / Path(str(recipe)).stem)
+    with training_shown(chosen, quiet=quiet) as watch:
+        return training.train(chosen, folder, watch, change=change, start_over=start_over)
+
+
+def _with(settings: Settings, given: Table, where: str) -> Settings:
+    """Settings with some of other values, of which nobody knows the types yet."""
+    elsewhere = {field.name for field in fields(TrainSettings)} if where == "task" else set[str]()
+    for name in given:
+        if name in elsewhere and name not in vars(settings):
+            raise ConfigError(f"{name} says how to train; give train={{{name!r}: …}}")
+    return from_dict(type(settings), _merged(to_dict(settings), given), where=where)
+
+
+def _merged(values: Table, given: Table) -> dict[str, Any]:
+    """Tables within tables are merged too."""
+    both = {name for name in given if isinstance(values.get(name), dict)}
+    nested = {n: _merged(values[n], v) for n, v in given.items() if n in both and v is not values}
+    return {**values, **given, **nested}
 
 
 def load(
-    run: str | Path,
+    run: str | os.PathLike[str],
     *,
     device: str = "auto",
     engine: Engine = "saccade",

@@ -116,8 +116,10 @@ class FixedPositions(nn.Module):
             self.table = self._encode(1 << (length - 1).bit_length())
 
     def _encode(self, count: int, *, first: int = 0) -> Float[Tensor, "T D"]:
-        t = torch.arange(count, device=self.table.device, dtype=torch.float64) + first
-        return self.encoding(t.flatten(), self.width).to(self.table.dtype)
+        where = self.table.device
+        exact = where if where.type == "cuda" else "cpu"  # no other device need have float64
+        t = torch.arange(count, device=exact, dtype=torch.float64) + first
+        return self.encoding(t.flatten(), self.width).to(self.table)
 
 
 def _rows(table: Float[Tensor, "positions D"], start: int, count: int) -> Float[Tensor, "T D"]:

@@ -74,7 +74,8 @@ def check_fits(lengths: Int[Tensor, "rows columns"], budget: int) -> None:
     if longest > budget:
         raise DataError(
             f"a row has {longest} tokens, more than a batch may hold ({budget}); "
-            "raise --train.batch-tokens or lower --longest"
+            f"give --train.batch-tokens {longest}, or lower what bounds rows (--longest; --window "
+            "where lines are learnt)"
         )
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade.blocks.inference.slots import Places
 from saccade.decode.protocol import Candidate, Hypothesis
-from saccade.decode.sample import Sampler
+from saccade.decode.sample import Sampler, widest
 from saccade.decode.search_state import Expansion, SearchState
 from saccade.decode.top import top
 
@@ -88,7 +88,7 @@ class Greedy:
             ended=zeros.bool(),
             sizes=zeros.clone(),
             sampler=self.sampler,
-            uniforms=torch.zeros(rows, drawn, dtype=torch.float64, device=device),
+            uniforms=torch.zeros(rows, drawn, dtype=widest(device), device=device),
         )
 
 

@@ -18,6 +18,11 @@ from saccade.errors import ConfigError
 COLDEST = 1e-30
 
 
+def widest(device: torch.device) -> torch.dtype:
+    """The most exact arithmetic that a device has for sure."""
+    return torch.float64 if device.type in ("cpu", "cuda") else torch.float32
+
+
 def uniforms(seed: int, streams: Iterable[int], steps: int) -> Float[Tensor, "B T"]:
     """A number in [0, 1) for each stream and step: the first ones do not depend on the others."""
     keys = [np.random.SeedSequence((seed % 2**64, stream)) for stream in streams]
@@ -54,8 +59,9 @@ class Sampler:
         p = self.probabilities(logits)
         # In double precision, for a GPU sums in an order of its own. Words that were cut are at
         # 0, which is never reached: 1 − u > 0.
-        reached = p.cumsum(dim=-1, dtype=torch.float64).masked_fill_(p == 0, 0.0)
-        wanted = (1 - u.double()) * reached.amax(dim=-1)
+        exact = widest(p.device)
+        reached = p.cumsum(dim=-1, dtype=exact).masked_fill_(p == 0, 0.0)
+        wanted = (1 - u.to(exact)).clamp_min(torch.finfo(exact).eps / 2) * reached.amax(dim=-1)
         return (reached >= wanted[:, None]).byte().argmax(dim=-1)
 
     def probabilities(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
@@ -69,6 +75,7 @@ class Sampler:
         if self.top_p < 1:
             ordered, order = logits.softmax(dim=-1).sort(descending=True, stable=True)
             # A word is cut when those before it already hold top_p; the first always stays.
-            spare = ordered.cumsum(dim=-1, dtype=torch.float64) - ordered >= self.top_p
+            before = ordered.cumsum(dim=-1, dtype=widest(logits.device)) - ordered
+            spare = before >= self.top_p
             logits = logits.masked_fill(spare.scatter(1, order, spare), -torch.inf)
         return logits.softmax(dim=-1)

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
@@ -15,6 +15,8 @@ from saccade.config import ModelConfig
 from saccade.data.batches import Batches
 from saccade.data.mixed import MixedBatches
 from saccade.data.rows import BatchShape
+from saccade.errors import ConfigError, DataError
+from saccade.printable import printable
 
 Progress = Callable[[int, int], None]
 BatchingKind = Literal["similar", "mixed"]
@@ -149,22 +151,47 @@ class Task(Protocol[B]):
         ...
 
 
+class LengthBound(NamedTuple):
+    """How many tokens a text may have, start or end counted, and the option that says so."""
+
+    tokens: int
+    option: str
+    times: str = ""
+
+    def report(self, left_out: int, of: str) -> list[str]:
+        """A line for the user where anything was left out."""
+        why = f"{self.times}{self.option}"
+        return [f"left out: {left_out:,} {of} over {self.tokens:,} tokens ({why})"] * (left_out > 0)
+
+    def none_fits(self, of: str) -> str:
+        """What to say where all was left out."""
+        return f"none of the {of} has under {self.tokens:,} tokens; raise {self.option}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """What a task needs to know beside its own settings to get its data ready.
 
-    `folder` holds the assets of the run where it was started before.
+    `most_words` is what the model can take; `folder` holds the assets of the run where it was
+    started before.
     """
 
     budget: int
     seed: int
     batching: BatchingKind = "similar"
+    most_words: int | None = None
     folder: Path | None = None
     progress: Progress = silent
 
     @property
     def make_batching(self) -> MakeBatching:
         return BATCHINGS[self.batching]
+
+    def bound(self, tokens: int, option: str, times: str = "") -> LengthBound:
+        """The least of what a setting allows and what the model can take."""
+        if self.most_words is not None and self.most_words < tokens:
+            return LengthBound(self.most_words, "--model.longest")
+        return LengthBound(tokens, option, times)
 
     def asset(self, name: str) -> Path | None:
         """A file that an earlier start of the run has kept."""
@@ -198,6 +225,10 @@ class TaskSettings(ABC):
     def check(self, model: ModelConfig) -> None:  # noqa: B027
         """Refuse a model that cannot learn this, before anything is read."""
 
+    def located(self) -> Self:
+        """With the data's place from the root: a run is used from anywhere."""
+        return replace(self, data=str(Path(self.data).absolute())) if self.data else self
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings(TaskSettings):
@@ -210,6 +241,22 @@ def with_vocabulary(model: ModelConfig, size: int) -> ModelConfig:
     """A model of words, once the tokenizer is known."""
     fields: dict[str, Any] = {"vocabulary": size}
     return replace(model, **fields)
+
+
+def refuse_without_data(settings: TaskSettings, *names: str) -> None:
+    """Refuse settings that say where in the user's data something is, where there are none."""
+    for name in names:
+        if not settings.data and getattr(settings, name):
+            raise ConfigError(
+                f"{name}={printable(getattr(settings, name))} is of data of your own; give --data "
+                f"too, or leave --{name} out"
+            )
+
+
+def check_split(split: str, known: Sequence[str], of: str) -> None:
+    """Refuse a split that built-in data have not."""
+    if split not in known:
+        raise DataError(f"{of} has no split '{printable(split)}'; there are: {', '.join(known)}")
 
 
 def shard_rows(rows: Tensor, shard: int, shards: int) -> tuple[Tensor, bool]:

@@ -20,7 +20,7 @@ tags: [attention, {recipe.system}]
 
 {recipe.about}. Trained by Saccade on {recipe.task.data or "built-in data"}.
 
-{_result(deciding, best, best_step)}
+{_result(deciding, best, best_step)}{_changes(recipe)}
 
 ```
 saccade eval {run.path}
@@ -41,3 +41,10 @@ def _result(deciding: Deciding, best: dict[str, float], step: int) -> str:
     return (
         f"Best validation {deciding.label} {best[deciding.figure]:.4f}{beside}, at step {step:,}."
     )
+
+
+def _changes(recipe: Recipe) -> str:
+    if not recipe.changes:
+        return ""
+    lines = [f"- from step {one.step:,} on: {one}" for one in recipe.changes]
+    return "\n".join(["\n\nSettings changed on the way:\n", *lines])

@@ -26,7 +26,7 @@ from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
 from saccade.train.files import finite
-from saccade.train.optimizer import make_optimizer, set_rate, state_by_parameter
+from saccade.train.optimizer import make_optimizer, set_rate, state_by_parameter, step_unless
 from saccade.train.prefetch import Prefetch
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
@@ -113,9 +113,12 @@ class Trainer:
         if on_gpu and settings.capture and world.size == 1 and capturable:
             self.captured = self._work = CapturedUpdate(self._compute)
         self._non_finite = torch.zeros((), dtype=torch.bool, device=world.device)
+        kept, parameters = self.model.state_dict(keep_vars=True), set(self.model.parameters())
+        self._statistics = [t for t in kept.values() if t not in parameters]  # as BatchNorm's
         self._pending: list[_Pending] = []
         self._parts: list[str] = []  # names of the losses
         self.step, self.skipped, self.tokens_of_last = 0, 0, 0
+        self.position = 0  # of the next micro-batch
         self.best: dict[str, float] = {}  # the figures of the best weights
         self.best_step, self.stale = 0, 0
 
@@ -134,10 +137,16 @@ class Trainer:
         tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
         if self.average is not None:
             tensors["average"] = dict(self.average.model.state_dict())
-        state: dict[str, Any] = {"best": finite(self.best), "best_step": self.best_step}
-        return Checkpoint(
-            self.step, tensors, {**state, "stale": self.stale, "skipped": self.skipped}
-        )
+        state: dict[str, Any] = {
+            "best": finite(self.best),
+            "best_step": self.best_step,
+            "stale": self.stale,
+            "skipped": self.skipped,
+            "position": self.position,
+            "batches_per_epoch": self.task.batches_per_epoch,
+            "parameters": self._names(),
+        }
+        return Checkpoint(self.step, tensors, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on as if never stopped."""
@@ -153,14 +162,29 @@ class Trainer:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self.model.load_state_dict(checkpoint.tensors["model"])
-        if self.average is not None:
-            self.average.model.load_state_dict(checkpoint.tensors["average"])
-        self._restore_optimizer(checkpoint.tensors["optimizer"])
+        if self.average is not None:  # one that is new begins with the weights
+            average = checkpoint.tensors.get("average", checkpoint.tensors["model"])
+            self.average.model.load_state_dict(average)
         state, self.step = checkpoint.state, checkpoint.step
+        names = state.get("parameters", self._names())
+        self._restore_optimizer(self._renumbered(checkpoint.tensors["optimizer"], names))
+        self.position = self._same_place(state)
         before = {"loss": state["best_loss"]} if "best_loss" in state else state["best"]
         self.best = {name: value for name, value in finite(before).items() if value is not None}
         self.best_step, self.stale = state["best_step"], state["stale"]
         self.skipped = state["skipped"]
+
+    def _same_place(self, state: dict[str, Any]) -> int:
+        """The next micro-batch; where epochs now have other lengths, as far into this one."""
+        position = state.get("position", self.step * self.settings.accumulate)
+        now = self.task.batches_per_epoch
+        before = state.get("batches_per_epoch", now)
+        if not (type(position) is type(before) is int and position >= 0 and before > 0):
+            raise ValueError(f"position={position!r} of {before!r} in an epoch cannot be")
+        if before == now:
+            return position
+        epoch, done = divmod(position, before)
+        return epoch * now + done * now // before
 
     def update(self) -> Update | Skipped:
         """One update of the weights, or none if the loss or the gradient is not finite."""
@@ -172,6 +196,7 @@ class Trainer:
         settings, world = self.settings, self.world
         seed_update(settings.seed, self.step, world.rank)
         positions = self._positions()
+        self.position = positions[-1] + 1
         batches = [self._batch(position) for position in positions]
         tokens = world.sum(float(sum(batch.tokens for batch in batches)))
         self.tokens_of_last = int(tokens)
@@ -222,8 +247,7 @@ class Trainer:
         return Validated(self.step, figures, best)
 
     def _positions(self) -> list[int]:
-        first = self.step * self.settings.accumulate
-        return list(range(first, first + self.settings.accumulate))
+        return list(range(self.position, self.position + self.settings.accumulate))
 
     def _make_batch(self, position: int) -> Any:
         batch = self.task.batch(position, shard=self.world.rank, shards=self.world.size)
@@ -244,6 +268,7 @@ class Trainer:
 
         All on the device: nothing here waits for a number. What is non-finite changes nothing.
         """
+        before = [statistic.clone() for statistic in self._statistics]
         losses = self._backward(batches, share)
         if self.settings.clip:
             norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
@@ -254,8 +279,9 @@ class Trainer:
         skip = ~(losses[0].isfinite() & norm.isfinite())
         if self.settings.bad_loss == "stop":  # nor does what follows, until someone has noticed
             skip = self._non_finite.logical_or_(skip)
-        self.optimizer.found_inf = skip.float()  # type: ignore[attr-defined]
-        self.optimizer.step()
+        for statistic, old in zip(self._statistics, before):
+            statistic.copy_(old.where(skip, statistic))
+        step_unless(self.optimizer, skip)
         self.optimizer.zero_grad()
         if self.average is not None:
             self.average.follow(self.model, pace * ~skip)
@@ -274,7 +300,7 @@ class Trainer:
                 loss.backward()
             self._parts = list(losses)
             parts = [part.detach() * share for part in losses.values()] if len(losses) > 1 else []
-            found = torch.stack([loss.detach(), *parts]).double()
+            found = torch.stack([loss.detach(), *parts])
             sums = found if sums is None else sums + found
         assert sums is not None
         return self.world.add(sums) / self.world.size
@@ -311,6 +337,17 @@ class Trainer:
         state = state_by_parameter(self.optimizer, tensors)
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def _names(self) -> list[str]:
+        """Of parameters, as the optimizer numbers them: settings decide that, and may change."""
+        names = {parameter: name for name, parameter in self.model.named_parameters()}
+        return [names[p] for group in self.optimizer.param_groups for p in group["params"]]
+
+    def _renumbered(self, tensors: dict[str, Tensor], names: list[str]) -> dict[str, Tensor]:
+        """State of the optimizer, of parameters that were numbered in the order of `names`."""
+        numbers = {name: number for number, name in enumerate(self._names())}
+        parts = ((*key.split(".", 1), tensor) for key, tensor in tensors.items())
+        return {f"{numbers[names[int(old)]]}.{name}": tensor for old, name, tensor in parts}
 
 
 class Clock:

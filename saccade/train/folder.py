@@ -16,8 +16,11 @@ from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.train.checkpoint import read_tensors, serialise
 from saccade.train.files import read_json
 from saccade.train.manifest import Manifest
+from saccade.train.memory import outline
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.settings import HARMLESS
+
+WATCHED = frozenset({"data", "skip_bad"})  # their effect is in the fingerprint of the data
 
 
 class RunFolder:
@@ -46,13 +49,13 @@ class RunFolder:
         content = json.dumps(to_table(recipe), indent=2).encode()
         self.manifest.replace(self.config.name, content)
 
-    def save_assets(self, assets: dict[str, bytes]) -> None:
-        """What the task must keep: its tokenizer, names of classes, …; what is there stays."""
+    def save_assets(self, assets: dict[str, bytes], *, anew: bool) -> None:
+        """What the task must keep: its tokenizer, names of classes, …; what is there may stay."""
         for name, content in assets.items():
-            if (self.path / name).exists():
-                self.manifest.adopt(name)
-            else:
+            if anew or not (self.path / name).exists():
                 self.manifest.replace(name, content)
+            else:
+                self.manifest.adopt(name)
 
     def save_weights(self, model: nn.Module) -> None:
         self.manifest.replace(self.weights.name, serialise(model.state_dict()))
@@ -67,8 +70,7 @@ class RunFolder:
         recipe = self.load_recipe()
         if not self.weights.is_file():
             raise RunError(f"{self.path} has no model.safetensors yet; train it further")
-        with torch.device("meta"):
-            model = recipe.model.build()
+        model = outline(recipe.model)  # a config of somebody else's may name any sizes
         self.manifest.check()
         tensors = read_tensors(self.weights)
         expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
@@ -90,6 +92,6 @@ def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
     for group in ("model", "task", "train"):
         for name in {**old[group], **new[group]}:
             one, other = old[group].get(name), new[group].get(name)
-            free = {"train": HARMLESS, "model": now.task.fitted, "task": frozenset[str]()}[group]
+            free = {"train": HARMLESS, "model": now.task.fitted, "task": WATCHED}[group]
             if one != other and name not in free:
                 yield f"{group}.{name}", one, other

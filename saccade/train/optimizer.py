@@ -3,12 +3,15 @@
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from saccade.attention.parameters import parameter_roles
 from saccade.models.protocol import HasEncoderRate
 from saccade.train.muon import Muon
 from saccade.train.settings import TrainSettings
+
+FUSED = ("cpu", "cuda")  # where torch's own kernel takes an update back if it is told to
 
 
 def make_optimizer(
@@ -17,7 +20,6 @@ def make_optimizer(
     """AdamW, or Muon for the matrices that it may turn; what decays is for the modules to say."""
     muon = settings.optimizer == "muon"
     slow = set(model.slow_part.parameters()) if isinstance(model, HasEncoderRate) else set()
-    # In this order: a checkpoint knows its parameters by their numbers.
     alike: dict[tuple[int, bool, float], list[nn.Parameter]]
     alike = {(0, True, 1.0): [], (0, False, 1.0): []}
     for parameter, role in parameter_roles(model):
@@ -33,7 +35,7 @@ def make_optimizer(
         for (matrices, decays, scale), parameters in alike.items()
     ]
     kind = Muon if muon else torch.optim.AdamW
-    betas, fused = (0.9, settings.beta2), device.type in ("cpu", "cuda")
+    betas, fused = (0.9, settings.beta2), device.type in FUSED
     if device.type != "cuda":
         return kind(groups, lr=settings.learning_rate, betas=betas, fused=fused)
     for group in groups:  # a captured step reads its own there
@@ -49,6 +51,15 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
             group["lr"].fill_(scaled)
         else:
             group["lr"] = scaled
+
+
+def step_unless(optimizer: torch.optim.Optimizer, skip: Bool[Tensor, ""]) -> None:
+    """One update, or none where it would be non-finite; only a fused one is not waited for."""
+    if optimizer.defaults["fused"]:
+        optimizer.found_inf = skip.float()  # type: ignore[attr-defined]
+        optimizer.step()
+    elif not skip:
+        optimizer.step()
 
 
 def state_by_parameter(

@@ -3,21 +3,35 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tomli_w
 
 from saccade.config import ModelConfig, from_dict, to_dict
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, family
+from saccade.printable import printable
 from saccade.tasks import KINDS, kind_of
 from saccade.tasks.base import TaskSettings
 from saccade.train.settings import TrainSettings
 
 
 @dataclass(frozen=True, kw_only=True)
+class Change:
+    """A setting that a run has gone on with another value of, from the update after `step`."""
+
+    step: int
+    name: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} was {shown(self.old)}, now {shown(self.new)}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What `saccade train NAME` does."""
+    """What `saccade train NAME` does; `changes` are those that a run has seen on its way."""
 
     about: str
     system: str  # its number in the list of systems
@@ -25,10 +39,17 @@ class Recipe:
     model: ModelConfig
     task: TaskSettings
     train: TrainSettings
+    changes: tuple[Change, ...] = ()
+
+
+def shown(value: Any) -> str:
+    """A setting's value for people."""
+    return f"{value:,}" if type(value) is int else printable(value)
 
 
 def to_table(chosen: Recipe) -> dict[str, Any]:
     """A recipe as plain values, for JSON and TOML."""
+    changes = {"changes": [to_dict(one) for one in chosen.changes]} if chosen.changes else {}
     return {
         "about": chosen.about,
         "system": chosen.system,
@@ -36,6 +57,7 @@ def to_table(chosen: Recipe) -> dict[str, Any]:
         "model": {"family": family(chosen.model), **to_dict(chosen.model)},
         "task": {"kind": kind_of(chosen.task), **to_dict(chosen.task)},
         "train": to_dict(chosen.train),
+        **changes,
     }
 
 
@@ -52,7 +74,19 @@ def from_table(table: Any, *, where: str) -> Recipe:
         model=from_dict(model_kind, _without(table["model"], "family"), where=f"{where}: model"),
         task=from_dict(task_kind, _without(table["task"], "kind"), where=f"{where}: task"),
         train=from_dict(TrainSettings, table["train"], where=f"{where}: train"),
+        changes=_changes(table.get("changes", []), where=f"{where}: changes"),
     )
+
+
+def _changes(table: Any, *, where: str) -> tuple[Change, ...]:
+    found: list[Change] = []
+    for one in cast(list[Any], table) if isinstance(table, list) else [table]:
+        match one:
+            case {"step": int(step), "name": str(name), "old": old, "new": new}:
+                found.append(Change(step=step, name=name, old=old, new=new))
+            case _:
+                raise ConfigError(f"{where} must be a list of tables of step, name, old and new")
+    return tuple(found)
 
 
 def save_recipe(chosen: Recipe) -> str:

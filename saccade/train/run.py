@@ -1,7 +1,5 @@
 """Training a recipe in a folder: start, or go on exactly where it was killed."""
 
-import hashlib
-import platform
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -11,17 +9,20 @@ from typing import Any
 
 import torch
 
-from saccade.errors import RunError, TrainingError
+from saccade.config import WordModelConfig
+from saccade.errors import TrainingError
 from saccade.models.protocol import Packable, StartsFromPublished
 from saccade.tasks.base import Preparation, Task
 from saccade.train.card import write_card
-from saccade.train.checkpoint import Checkpoint, load_newest, save_checkpoint
+from saccade.train.checkpoint import Checkpoint, save_checkpoint
 from saccade.train.deterministic import deterministic
 from saccade.train.distributed import World, join_world
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
-from saccade.train.folder import RunFolder, changes
+from saccade.train.folder import RunFolder
 from saccade.train.log import Log
+from saccade.train.memory import check_memory
 from saccade.train.recipe import Recipe
+from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
@@ -58,28 +59,47 @@ class TrainingOutcome:
     signal: int
     preparing: float = field(compare=False)
     training: float = field(compare=False)
+    first: bool = True  # of many processes, whether this one speaks
+
+    def __fspath__(self) -> str:
+        """So that `saccade.load` takes it."""
+        return str(self.folder)
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{name} {value:.4g}" for name, value in self.best.items())
+        return f"<run {self.folder} at step {self.step:,}: {best or 'not validated yet'}>"
 
 
-def train(recipe: Recipe, folder: Path, watch: Watch) -> TrainingOutcome:
-    """Train to the end, from wherever an earlier start of the same command came to."""
+def train(
+    recipe: Recipe, folder: Path, watch: Watch, *, change: bool = False, start_over: bool = False
+) -> TrainingOutcome:
+    """Train to the end, from wherever an earlier start of the same command came to.
+
+    `change` lets a run go on with other settings of how to train; `start_over` moves it aside.
+    """
+    recipe = replace(recipe, task=recipe.task.located())
     with join_world(recipe.train.device) as world, stop_on_signals() as stop:
         run, same = RunFolder(folder), recipe.train.deterministic
         speak: Watch = watch if world.first else lambda event: None
+        aside = move_aside(folder) if world.first and start_over else None
+        if aside is not None:
+            speak(Note(f"what was in {folder} is now in {aside}"))
         alone = locked(folder) if world.first else nullcontext()
         with alone, deterministic(world.device, wanted=same):
             begun = time.perf_counter()
-            trainer, recipe = _prepare(recipe, run, world, speak)
+            trainer, recipe = _prepare(recipe, run, world, speak, change=change)
             preparing = time.perf_counter() - begun
+            stop.saving = True
             _go_on(trainer, recipe, run, stop, speak)
             if not stop.signal and not trainer.best:
                 raise TrainingError(
                     f"no validation of {folder} gave a finite {trainer.task.deciding.label}, so it "
-                    "has no weights to use; train anew with a lower --train.learning-rate and "
-                    "another --out"
+                    "has no weights to use; train anew with a lower --train.learning-rate: add "
+                    "--start-over, or another --out"
                 )
             training = time.perf_counter() - begun - preparing
             return TrainingOutcome(
-                folder, trainer.step, trainer.best, stop.signal, preparing, training
+                folder, trainer.step, trainer.best, stop.signal, preparing, training, world.first
             )
 
 
@@ -91,27 +111,61 @@ def make_task(
         budget=recipe.train.batch_tokens,
         seed=recipe.train.seed,
         batching=recipe.train.batches,
+        most_words=recipe.model.most_words if isinstance(recipe.model, WordModelConfig) else None,
         folder=folder,
         progress=lambda done, total: watch(DataProgress(done, total)),
     )
     return recipe.task.prepare(how)
 
 
-def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tuple[Trainer, Recipe]:
-    if run.config.exists():
-        _refuse_changes(run, recipe, watch)
+def _prepare(
+    recipe: Recipe, run: RunFolder, world: World, watch: Watch, *, change: bool
+) -> tuple[Trainer, Recipe]:
     if not world.first:
         world.wait()  # the first process makes the assets
-    recipe.task.check(recipe.model)
-    watch(Note(recipe.task.announcement))
-    task = make_task(recipe, run.path, watch)
-    recipe = replace(recipe, model=task.fit(recipe.model))
+    recipe, differing = compare(run, recipe, change=change) if world.first else (recipe, [])
+    fresh = world.first and not has_begun(run)
+    if fresh and differing:
+        watch(Note("nothing was trained here yet, so training starts with the new settings"))
+    task, recipe = _make_ready(recipe, None if fresh else run.path, world, watch)
     if world.first:
-        run.save_assets(task.assets())
-        run.save_recipe(recipe)
+        run.save_assets(task.assets(), anew=fresh)
         world.wait()
     torch.manual_seed(recipe.train.seed)
-    trainer = Trainer(recipe.model.build(), task, recipe.train, world)
+    model = recipe.model.build()
+    world.wait()  # for those who have read the data after the first
+    trainer = Trainer(model, task, recipe.train, world)
+    _tell_sizes(trainer, watch)
+    resumed, notes = restore(trainer, run)
+    if not fresh:
+        differing = [replace(one, step=trainer.step) for one in differing]
+        recipe = replace(recipe, changes=(*recipe.changes, *differing))
+        notes += tell(differing, trainer)
+    for line in notes:
+        watch(Note(line))
+    if world.first:
+        run.save_recipe(recipe)
+    if not resumed:
+        _start_from_published(trainer, watch)
+    return trainer, recipe
+
+
+def _make_ready(
+    recipe: Recipe, folder: Path | None, world: World, watch: Watch
+) -> tuple[Task[Any], Recipe]:
+    """The data, and the recipe with the sizes that they decide."""
+    recipe.task.check(recipe.model)
+    least: dict[str, Any] = dict.fromkeys(recipe.task.fitted, 1)
+    check_memory(replace(recipe.model, **least), recipe.train, world.device)
+    watch(Note(recipe.task.announcement))
+    task = make_task(recipe, folder, watch)
+    recipe = replace(recipe, model=task.fit(recipe.model))
+    check_memory(recipe.model, recipe.train, world.device)
+    return task, recipe
+
+
+def _tell_sizes(trainer: Trainer, watch: Watch) -> None:
+    task = trainer.task
     for line in task.report:
         watch(Note(line))
     size = sum(p.numel() for p in trainer.model.parameters())
@@ -119,12 +173,9 @@ def _prepare(recipe: Recipe, run: RunFolder, world: World, watch: Watch) -> tupl
     watch(
         Note(
             f"{task.batches_per_epoch:,} batches to an epoch, padding {_padding(trainer):.1%}, "
-            f"device {world.device}"
+            f"device {trainer.world.device}"
         )
     )
-    if not _resume(trainer, run, watch):
-        _start_from_published(trainer, watch)
-    return trainer, recipe
 
 
 def _start_from_published(trainer: Trainer, watch: Watch) -> None:
@@ -143,23 +194,6 @@ def _padding(trainer: Trainer) -> float:
     model = trainer.model
     packed = isinstance(model, Packable) and model.packs and trainer.settings.batches == "similar"
     return 0.0 if packed else trainer.task.padding
-
-
-def _resume(trainer: Trainer, run: RunFolder, watch: Watch) -> bool:
-    """Go on from the newest checkpoint, if there is one."""
-    checkpoint, troubles = load_newest(run.checkpoints)
-    for trouble in troubles:
-        watch(Note(f"passed over: {trouble}"))
-    if checkpoint is None:
-        return False
-    _refuse_foreign(checkpoint, _fingerprint(trainer, run), run, watch)
-    trainer.restore(checkpoint)
-    if trainer.best and not run.has_weights:
-        watch(Note(f"{run.weights} is missing or damaged: the next validation writes it anew"))
-        trainer.best, trainer.best_step, trainer.stale = {}, 0, 0
-    how = "already trained to" if trainer.finished else "going on from"
-    watch(Note(f"{how} step {checkpoint.step:,} of {trainer.settings.steps:,}"))
-    return True
 
 
 def _go_on(
@@ -233,54 +267,6 @@ def _logged(event: Update) -> dict[str, Any]:
 
 def _save(trainer: Trainer, run: RunFolder) -> None:
     checkpoint = trainer.checkpoint()
-    state = {**checkpoint.state, **_fingerprint(trainer, run)}
+    state = {**checkpoint.state, **fingerprint(trainer, run)}
     whole = Checkpoint(checkpoint.step, checkpoint.tensors, state)
     save_checkpoint(run.checkpoints, whole, keep=trainer.settings.keep)
-
-
-ENVIRONMENT = {"torch", "python", "threads", "processes", "device"}
-
-
-def _fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
-    """What must be the same, and what should be, for a resumed run to be the same run."""
-    return {
-        # First, for with another tokenizer the data are other numbers too.
-        **{Path(name).stem: _digest(run.path / name) for name in trainer.task.assets()},
-        "data": trainer.task.fingerprint(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "threads": torch.get_num_threads(),
-        "processes": trainer.world.size,
-        "device": trainer.world.device.type,
-    }
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _refuse_foreign(
-    checkpoint: Checkpoint, now: dict[str, Any], run: RunFolder, watch: Watch
-) -> None:
-    for name, value in now.items():
-        before = checkpoint.state.get(name)
-        if before == value:
-            continue
-        if name not in ENVIRONMENT:
-            raise RunError(
-                f"the {name} of {run.path} changed since step {checkpoint.step:,}; bring the old "
-                "back to go on, or train anew with another --out"
-            )
-        watch(Note(f"{name} was {before}, now {value}: the last digits may differ"))
-
-
-def _refuse_changes(run: RunFolder, recipe: Recipe, watch: Watch) -> None:
-    before = run.load_recipe()
-    for name, old, new in changes(before, recipe):
-        if name == "train.steps":
-            watch(Note(f"train.steps was {old:,}, now {new:,}"))
-            continue
-        raise RunError(
-            f"{run.path} was started with {name}={old!r}, now {new!r}; give the old value to go "
-            "on, or another --out to train anew"
-        )

@@ -34,7 +34,7 @@ class TrainSettings:
         save_every: updates between two checkpoints; 0 saves only after each validation.
         keep: checkpoints kept; an old one is deleted only after a newer one is safe.
         log_every: updates between two lines of metrics.jsonl.
-        seed: decides the fresh weights, the order of the data and every dropout.
+        seed: decides the fresh weights, the order of the data and every dropout; below 2³².
         device: cpu, cuda, mps …; auto takes the fastest there is.
         precision: of the arithmetic; bfloat16 keeps the weights in float32.
         compile: hand the model to torch.compile: slow to start, faster after.
@@ -80,6 +80,8 @@ class TrainSettings:
         for name in (*rates, "warmup", "patience", "save_every"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
+        if not 0 <= self.seed < 1 << 32:
+            raise ConfigError(f"seed={self.seed} must be at least 0 and below {1 << 32}")
 
 
 # What may change between two starts of the same run without changing a single number of it.

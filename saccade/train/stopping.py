@@ -4,6 +4,9 @@ import fcntl
 import os
 import signal
 import socket
+import sys
+import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,35 +19,91 @@ from saccade.train.files import open_own
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class StopRequest:
-    """Set by the first signal; training then saves at the next step. A second signal ends at once.
+PATIENCE = 0.5  # seconds; whoever pressed Ctrl-C waits no longer than a second
 
-    Nothing is lost by that either: checkpoints are whole at every instant.
+
+class Stopped(KeyboardInterrupt):
+    """A signal that came where there is nothing to save."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.signal = number
+
+
+class StopRequest:
+    """What a first signal does: it raises `Stopped`; while `saving`, it is only remembered.
+
+    Training then saves at the next step. A second signal ends at once, and nothing is lost by that
+    either: checkpoints are whole at every instant.
     """
 
     def __init__(self) -> None:
-        self.signal = 0
+        self.signal, self.saving, self.told = 0, False, False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.signal:
-            os._exit(128 + number)
+            leave(number)
         self.signal = number
+        if not self.saving:
+            raise Stopped(number)
+
+
+def leave(number: int) -> None:
+    """End this process now, with a cursor that can be seen; an orderly end may take seconds."""
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), b"\x1b[?25h\n")
+    os._exit(128 + number)
 
 
 @contextmanager
 def stop_on_signals() -> Generator[StopRequest, None, None]:
-    """Turn SIGTERM, SIGINT and SIGHUP into a request while the block runs.
+    """Have SIGTERM, SIGINT and SIGHUP obeyed while the block runs; only a main thread hears them.
 
     One that the process was started to ignore, as `nohup` does with SIGHUP, stays ignored.
     """
     request = StopRequest()
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    main = threading.current_thread() is threading.main_thread()
+    heard = [n for n in SIGNALS if main and signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, request) for number in heard}
     try:
         yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def obey_within_a_second() -> Generator[StopRequest, None, None]:
+    """For a whole command: signals stop it even in a call that does not come back to Python.
+
+    Such as an import, or the training of a tokenizer. Another thread hears of each signal too, and
+    ends the process where the first has not; what is `saving`, and handlers of others, it leaves
+    alone. Whoever says that the command was stopped sets `told`.
+    """
+    with stop_on_signals() as request:
+        if threading.current_thread() is not threading.main_thread():
+            yield request
+            return
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        threading.Thread(target=_leave_late, args=(reading, request), daemon=True).start()
+        try:
+            yield request
+        finally:
+            signal.set_wakeup_fd(before)
+            os.close(writing)
+
+
+def _leave_late(reading: int, request: StopRequest) -> None:
+    while heard := os.read(reading, 1):
+        handler = signal.getsignal(heard[0])
+        if isinstance(handler, StopRequest) and not handler.saving:
+            time.sleep(PATIENCE)
+            if not request.told:
+                os.write(sys.stderr.fileno(), b"saccade: stopped\n")
+            leave(heard[0])
+    os.close(reading)
 
 
 @contextmanager

@@ -143,6 +143,24 @@ def test_what_two_processes_began_one_may_finish(
     assert apart.key_biases < 1e-10
 
 
+@pytest.mark.slow
+def test_others_wait_as_long_as_one_reads_and_the_first_alone_speaks(tmp_path: Path) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    reader = [str(Path(__file__).with_name("slow_reader.py")), "train", "rnn-lm"]
+    options = ["--sentences", "30", "--train.steps", "2", "--train.device", "cpu", "--out"]
+    ended = subprocess.run(
+        [*torchrun, "--nproc-per-node", "2", *reader, *options, str(tmp_path / "run")],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    for once in ("making sentences", "batches to an epoch", "step      2", "trained: "):
+        assert ended.stderr.count(once) == 1, ended.stderr
+
+
 def test_alone_a_sum_is_the_value_itself() -> None:
     with join_world("cpu") as world:
         assert world == World(0, 1, torch.device("cpu"))

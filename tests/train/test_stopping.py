@@ -5,12 +5,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from saccade.errors import RunError, WriteError
-from saccade.train.stopping import locked, stop_on_signals
+from saccade.train.stopping import Stopped, locked, obey_within_a_second, stop_on_signals
 
 
 def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
@@ -40,12 +42,79 @@ def test_a_signal_is_remembered_and_the_old_handler_comes_back(number: signal.Si
     before = signal.signal(number, handler)
     try:
         with stop_on_signals() as request:
+            request.saving = True
             assert request.signal == 0
             os.kill(os.getpid(), number)
             assert request.signal == number
         assert signal.getsignal(number) is handler
     finally:
         signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_with_nothing_to_save_a_signal_raises_at_once(number: signal.Signals) -> None:
+    with pytest.raises(Stopped) as stopped, stop_on_signals():
+        signal.raise_signal(number)
+    assert stopped.value.signal == number
+    assert isinstance(stopped.value, KeyboardInterrupt)
+
+
+def test_only_a_main_thread_hears_signals_and_others_may_train() -> None:
+    before, seen = signal.getsignal(signal.SIGTERM), []
+
+    def other() -> None:
+        with stop_on_signals(), obey_within_a_second():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+STUCK = """
+import hashlib, os, signal, sys, threading, time
+from saccade.train.stopping import obey_within_a_second
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_DFL)
+with obey_within_a_second() as request:
+    {before}
+    threading.Timer(0.2, os.kill, (os.getpid(), {number})).start()
+    {work}
+print("never", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "work",
+    [
+        "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
+        "exec('while True:\\n try: time.sleep(30)\\n except BaseException: pass')",
+    ],
+    ids=["a call that does not come back", "code that swallows everything"],
+)
+def test_a_command_that_is_stuck_ends_within_a_second(number: signal.Signals, work: str) -> None:
+    script = STUCK.format(before="begun = time.monotonic()", number=int(number), work=work)
+    begun = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        128 + number,
+        "",
+        "saccade: stopped\n",
+    )
+    assert time.monotonic() - begun < 15  # of which a loaded machine needs some to start
+
+
+def test_what_is_saving_is_not_cut_short() -> None:
+    work = "time.sleep(2); print(request.signal, flush=True)"
+    script = STUCK.format(before="request.saving = True", number=15, work=work)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "15\nnever\n")
 
 
 def test_what_nohup_ignores_stays_ignored() -> None:
@@ -63,7 +132,8 @@ def test_a_second_signal_ends_at_once() -> None:
         "import os, signal\n"
         "from saccade.train.stopping import stop_on_signals\n"
         "signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
-        "with stop_on_signals():\n"
+        "with stop_on_signals() as request:\n"
+        "    request.saving = True\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    print('still here', flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"

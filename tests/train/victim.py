@@ -187,9 +187,7 @@ def forget(what: str) -> None:
         if what == "counters":
             trainer.best, trainer.best_step, trainer.stale = {}, 0, 0
         if what == "position":
-            here = trainer._positions
-            back = found.step * trainer.settings.accumulate
-            trainer._positions = lambda: [p - back for p in here()]  # type: ignore
+            trainer.position = 0
 
     Trainer.restore = careless  # type: ignore[method-assign]
     if what == "schedule":

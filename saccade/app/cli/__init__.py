@@ -2,11 +2,13 @@
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from saccade.errors import SaccadeError, out_of_memory
 from saccade.printable import printable
+from saccade.train.stopping import Stopped, StopRequest, leave, obey_within_a_second
 
 
 class Command(NamedTuple):
@@ -21,7 +23,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command(
         "RECIPE",
-        "train a recipe, or go on with a run that was stopped",
+        "train a recipe or a model preset, or go on with a run that was stopped",
         "saccade.app.cli.train:train_command",
         parses=True,
     ),
@@ -56,7 +58,7 @@ COMMANDS = {
     ),
     "describe": Command(
         "NAME",
-        "settings and size of a recipe or a model preset",
+        "settings and size of a recipe or a model preset; how far a run has come",
         "saccade.app.cli.listing:describe_command",
     ),
     "bench": Command(
@@ -119,10 +121,23 @@ def main() -> None:
     name, *rest = arguments
     if name not in COMMANDS:
         _fail(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}", 2)
+    with obey_within_a_second() as request:
+        _run_or_fail(name, rest, request)
+
+
+def _run_or_fail(name: str, arguments: list[str], request: StopRequest) -> None:
+    request.told = os.environ.get("RANK", "0") != "0"  # the first process of many says it
     try:
-        sys.exit(_run(name, rest))
+        sys.exit(_run(name, arguments))
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
+    except Stopped as stopped:
+        told, request.told = request.told, True
+        if not told:
+            print("saccade: stopped", file=sys.stderr, flush=True)
+        with suppress(OSError):
+            sys.stdout.flush()
+        leave(stopped.signal)
     except KeyboardInterrupt:
         _fail("stopped", 130)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does

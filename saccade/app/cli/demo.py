@@ -12,7 +12,6 @@ from saccade.app.cli.train import run_training
 from saccade.app.kinds.translation import TranslationModel, evaluate
 from saccade.app.look.draw.terminal import terminal
 from saccade.data.lingua import LinguaSettings
-from saccade.errors import RunError
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import recipe
@@ -36,7 +35,9 @@ def demo_recipe() -> Recipe:
     )
 
 
-def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
+def demo_command(
+    *, out: Path = Path("runs/demo"), serve: bool = True, start_over: bool = False
+) -> None:
     """Train an attention translator in minutes, score it, translate, and show where it looks.
 
     Stopped, the same command goes on; run again when trained, it only shows the results.
@@ -44,12 +45,13 @@ def demo_command(*, out: Path = Path("runs/demo"), serve: bool = True) -> None:
     Args:
         out: folder of the run.
         serve: stay and open the page (on a terminal); --no-serve ends after the scores.
+        start_over: move a demo of before aside and train anew.
     """
     begun = time.monotonic()
     say("An RNN with attention learns to translate the built-in corpus, English to French.")
-    outcome = run_training(demo_recipe(), out)
+    outcome = run_training(demo_recipe(), out, start_over=start_over)
     if outcome.signal:
-        raise RunError(f"stopped at step {outcome.step:,}; `saccade demo` goes on from there")
+        sys.exit(128 + outcome.signal)
     say(f"training took {duration(time.monotonic() - begun)}, data included")
     model: TranslationModel = load(out, device="cpu")
     _score(model)

@@ -1,23 +1,29 @@
 """`saccade list` and `saccade describe`: what there is, and what it is made of."""
 
+import typing
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
 
-from saccade.app.cli.output import print_json
-from saccade.config import ModelConfig
-from saccade.models import PRESETS, family, preset
-from saccade.train.recipe import save_recipe, to_table
+from saccade.app.cli.output import print_json, say
+from saccade.errors import CheckpointError
+from saccade.models import PRESETS, family
+from saccade.printable import printable
+from saccade.train.files import read_json
+from saccade.train.folder import RunFolder, changes
+from saccade.train.memory import count_parameters
+from saccade.train.recipe import Recipe, save_recipe, shown, to_table
 from saccade.train.recipes import RECIPES, recipe
 
 
 def list_command(*, json: bool = False) -> None:
-    """List every recipe under its lecture: what it is, and its size with 8,000 words.
+    """List every recipe under its lecture: what it is, and its size with its largest vocabulary.
 
     Args:
         json: print as JSON.
@@ -28,7 +34,7 @@ def list_command(*, json: bool = False) -> None:
             "system": one.system,
             "about": one.about,
             "lecture": one.lecture,
-            "parameters": parameters(one.model),
+            **_sizes(one),
         }
         for name, one in RECIPES.items()
     ]
@@ -39,6 +45,13 @@ def list_command(*, json: bool = False) -> None:
     for system, lecture in dict.fromkeys((row["system"], row["lecture"]) for row in rows):
         console.print(f"{system}  {lecture}", style="bold", markup=False)
         console.print(_under([row for row in rows if row["system"] == system]))
+    say("Sizes are with the largest vocabulary that a recipe takes; data of few words need less.")
+
+
+def _sizes(chosen: Recipe) -> dict[str, int]:
+    """Parameters of a model as it is trained, if the data fill its vocabulary."""
+    sizes: dict[str, Any] = {name: vars(chosen.task)[name] for name in sorted(chosen.task.fitted)}
+    return {"parameters": count_parameters(replace(chosen.model, **sizes)), **sizes}
 
 
 def _under(rows: list[dict[str, Any]]) -> Table:
@@ -57,40 +70,71 @@ def _under(rows: list[dict[str, Any]]) -> Table:
 def describe_command(
     name: tyro.conf.Positional[str], /, *, toml: bool = False, json: bool = False
 ) -> None:
-    """Print the settings of a recipe or of a model preset, and its size.
+    """Print the settings of a recipe or a model preset and its size, or what became of a run.
 
     Args:
-        name: a recipe such as transformer, or a preset such as gpt2 or transformer-base.
+        name: a recipe such as transformer, a preset such as gpt2, or the folder of a run.
         toml: print a recipe as TOML, to be changed and trained: saccade train my-recipe.toml.
         json: print as JSON.
     """
-    if name in PRESETS and name not in RECIPES:
-        config = preset(name)
-        described: dict[str, Any] = {"family": family(config), **vars(config)}
-        described["parameters"] = parameters(config)
+    run = RunFolder(Path(name))
+    chosen = run.load_recipe() if run.config.is_file() else recipe(name)
+    if toml:
+        print(save_recipe(chosen), end="")
+        return
+    if run.config.is_file():
+        described = describe_run(run)
+    elif name in PRESETS and name not in RECIPES:
+        described = {"family": family(chosen.model), **vars(chosen.model)}
+        described |= {"parameters": count_parameters(chosen.model), "trains as": chosen.about}
     else:
-        chosen = recipe(name)
-        if toml:
-            print(save_recipe(chosen), end="")
-            return
-        described = {**to_table(chosen), "parameters": parameters(chosen.model)}
+        described = {**to_table(chosen), **_sizes(chosen)}
     if json:
         print_json(described)
     else:
         _print_tables(described)
 
 
-def parameters(config: ModelConfig) -> int:
-    """How many weights a model has, counted without making them."""
-    with torch.device("meta"):
-        return sum(p.numel() for p in replace(config).build().parameters())
+def describe_run(run: RunFolder) -> dict[str, Any]:
+    """What a run was trained from, how far it has come, and how well it does."""
+    chosen = run.load_recipe()
+    alike = {n: list(changes(one, chosen)) for n, one in RECIPES.items()}
+    nearest = min(alike, key=lambda name: len(alike[name]))
+    state = _newest_state(run)
+    return {
+        "run": str(run.path),
+        "about": chosen.about,
+        "data": chosen.task.data or "built-in",
+        "parameters": count_parameters(chosen.model),
+        **{name: vars(chosen.model)[name] for name in sorted(chosen.task.fitted)},
+        "step": f"{state.get('step', 0):,} of {chosen.train.steps:,}",
+        "best": state.get("best", {}),
+        "best step": state.get("best_step", 0),
+        "weights": "model.safetensors" if run.weights.is_file() else "none yet",
+        "nearest recipe": nearest,
+        "unlike it": {name: new for name, _, new in alike[nearest]},
+        "changed": {f"{one.name} (step {one.step:,})": one.new for one in chosen.changes},
+    }
+
+
+def _newest_state(run: RunFolder) -> dict[str, Any]:
+    """The numbers of the newest checkpoint that can be read."""
+    for path in sorted(run.checkpoints.glob("step-*/state.json"), reverse=True):
+        with suppress(CheckpointError):
+            state = read_json(path)
+            if isinstance(state, dict) and type(state.get("step")) is int:
+                return typing.cast(dict[str, Any], state)
+    return {}
 
 
 def _print_tables(described: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
     for name, value in _flat("", described):
-        counts = name == "parameters"
-        table.add_row(name, f"{value:,}" if counts else str(value))
+        table.add_row(
+            name, shown(value) if name in ("parameters", "vocabulary") else printable(value)
+        )
     Console(highlight=False).print(table)
 
 

@@ -1,16 +1,31 @@
 """Training as it goes: a live bar on a terminal, plain lines elsewhere."""
 
+import os
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from saccade.app.cli.output import duration
+from saccade.printable import printable
 from saccade.train.fit import Event, Skipped, Update, Validated
-from saccade.train.run import DataProgress, Note
+from saccade.train.recipe import Recipe
+from saccade.train.run import DataProgress, Note, Watch
 
 LINE_EVERY = 10.0  # seconds between plain lines
+
+
+@contextmanager
+def training_shown(chosen: Recipe, *, quiet: bool = False) -> Generator[Watch, None, None]:
+    """Show a training; of many processes the first one does."""
+    if quiet or os.environ.get("RANK", "0") != "0":
+        yield lambda event: None
+        return
+    with TrainingProgress(chosen.train.steps, chosen.task.budget_unit) as progress:
+        yield progress
 
 
 class TrainingProgress:
@@ -75,4 +90,4 @@ class TrainingProgress:
             self._print(now)
 
     def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(printable(text, lines=True), markup=False, soft_wrap=True)

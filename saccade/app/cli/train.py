@@ -1,7 +1,7 @@
 """`saccade train transformer --data my-corpus/`: train a recipe, or go on with a run."""
 
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any, Generic, TypeVar
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from saccade.app.cli.output import duration, say
-from saccade.app.cli.progress import TrainingProgress
+from saccade.app.cli.progress import training_shown
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
 from saccade.tasks.base import TaskSettings
@@ -20,13 +20,15 @@ from saccade.train.settings import TrainSettings
 
 M = TypeVar("M", bound=ModelConfig)
 T = TypeVar("T", bound=TaskSettings)
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 NARROW = 80  # columns
 
 HELP = """usage: saccade train RECIPE [OPTIONS]
 
 Train a model. Without --data it learns the built-in data; without --out the
 run is runs/RECIPE. Stopped or killed, the same command goes on where it was,
-to the same numbers.
+to the same numbers. --change goes on with other --train.… settings, and
+--start-over moves the run aside and trains anew.
 
   saccade train transformer                   the built-in corpus
   saccade train transformer --data corpus/ --source en --target de
@@ -34,8 +36,11 @@ to the same numbers.
   saccade train show-attend-tell              captions of the built-in shapes
   saccade train show-attend-tell-photos --data photos/ --model.weights net.pth
   saccade train my-recipe.toml                see `saccade describe NAME --toml`
+  saccade train gpt2 --data book.txt          a model preset, with the settings
+                                              of the recipe most like it
   torchrun --nproc-per-node 4 -m saccade train transformer
-                                              many processes, the same run
+                                              many processes; without dropout
+                                              equal to one but for rounding
 
 recipes:
 {recipes}
@@ -50,8 +55,12 @@ class Options(Generic[M, T]):
     task: Annotated[T, tyro.conf.arg(name="")]
     model: M
     train: TrainSettings
-    out: Path = field(default=Path())
+    out: str
     """Folder of the run."""
+    change: Flag = False
+    """Go on with a run whose --train.… settings are now others; the run keeps a record of it."""
+    start_over: Flag = False
+    """Move what is in --out aside (to OUT.1, OUT.2, …) and train anew."""
 
 
 def train_command(arguments: list[str]) -> int:
@@ -62,9 +71,17 @@ def train_command(arguments: list[str]) -> int:
     name = arguments[0]
     if name.startswith("-"):
         raise ConfigError(f"name a recipe first: saccade train RECIPE {' '.join(arguments)}")
-    chosen, out = parse_options(name, recipe(name), arguments[1:])
-    outcome = run_training(chosen, out)
+    chosen, options = parse_options(name, recipe(name), arguments[1:])
+    over = {"change": options.change, "start_over": options.start_over}
+    outcome = run_training(chosen, run_folder(options.out), **over)
     return 128 + outcome.signal if outcome.signal else 0
+
+
+def run_folder(out: str) -> Path:
+    """Where a run is to lie."""
+    if not out.strip():
+        raise ConfigError("--out names no folder; give one, such as runs/mine, or leave it out")
+    return Path(out)
 
 
 def _in_short(name: str) -> str:
@@ -78,12 +95,13 @@ def _in_short(name: str) -> str:
     )
 
 
-def parse_options(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Recipe, Path]:
-    """A recipe with the user's options put into it, and the run's folder."""
+def parse_options(
+    name: str, chosen: Recipe, arguments: list[str]
+) -> tuple[Recipe, Options[Any, Any]]:
+    """A recipe with the user's options put into it, and all that was given."""
     kind: Any = Options[type(chosen.model), type(chosen.task)]  # type: ignore[misc]
-    default = Options(
-        task=chosen.task, model=chosen.model, train=chosen.train, out=Path("runs") / Path(name).stem
-    )
+    out = str(Path("runs") / Path(name).stem)
+    default = Options(task=chosen.task, model=chosen.model, train=chosen.train, out=out)
     options = tyro.cli(
         kind,
         default=default,
@@ -91,14 +109,15 @@ def parse_options(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Reci
         prog=f"saccade train {name}",
         description=f"{chosen.about} ({chosen.system}: {chosen.lecture}).",
     )
-    mixed = replace(chosen, model=options.model, task=options.task, train=options.train)
-    return mixed, options.out
+    return replace(chosen, model=options.model, task=options.task, train=options.train), options
 
 
-def run_training(chosen: Recipe, out: Path) -> TrainingOutcome:
+def run_training(chosen: Recipe, out: Path, **over: bool) -> TrainingOutcome:
     """Train with progress shown, and say what to do next."""
-    with TrainingProgress(chosen.train.steps, chosen.task.budget_unit) as progress:
-        outcome = train(chosen, out, progress)
+    with training_shown(chosen) as watch:
+        outcome = train(chosen, out, watch, **over)
+    if not outcome.first:
+        return outcome
     if outcome.signal:
         say(f"stopped at step {outcome.step:,}; the same command goes on from there")
     else:

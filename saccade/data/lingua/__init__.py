@@ -41,7 +41,13 @@ class AlignedPair:
 
 @dataclass(frozen=True, kw_only=True)
 class LinguaSettings:
-    """Which sentences: a seed, and bounds on the source's words, the full stop not counted."""
+    """Which sentences of lingua there are; the full stop is not counted as a word.
+
+    Args:
+        seed: another one gives other sentences.
+        shortest: words of a source sentence, at least.
+        longest: words of a source sentence, at most.
+    """
 
     seed: int = 0
     shortest: int = _SHORTEST

@@ -46,8 +46,13 @@ class CaptionTransformerConfig(CaptionerConfig):
     """Sizes of a captioner without recurrence.
 
     Args:
+        width: of a hidden state.
         depth: layers that write.
-        encoder_depth: layers that read the cells of the eye; a ViT needs none.
+        encoder_depth: layers that read the cells of the image; a ViT needs none.
+        heads: of attention in a layer.
+        hidden: width inside the MLP of a layer.
+        dropout: share of a sublayer's output that is dropped in training.
+        residual: normalise after each residual, or before each sublayer.
         longest: captions are cut after so many tokens.
     """
 

@@ -26,7 +26,10 @@ class ShowAndTellConfig(CaptionerConfig):
     """Sizes of Show and Tell.
 
     Args:
+        cell: what recurs.
         width: of words, of the image and of the state.
+        depth: layers on each other.
+        dropout: share of a layer's output that is dropped in training.
         shown: the image comes once, before the first word, or with every word as well.
     """
 

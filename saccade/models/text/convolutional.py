@@ -24,7 +24,15 @@ from saccade.models.text.stepwise import StepState, StepwiseTranslator
 
 @dataclass(frozen=True, kw_only=True)
 class ConvSeq2SeqConfig(WordModelConfig):
-    """Sizes of a convolutional translator; it sees depth · (kernel − 1) words around each."""
+    """Sizes of a convolutional translator; it sees depth · (kernel − 1) words around each.
+
+    Args:
+        width: of a hidden state.
+        depth: layers of either half.
+        kernel: words that one convolution sees.
+        dropout: share of a layer's output that is dropped in training.
+        longest: how many tokens a sentence may have.
+    """
 
     width: int = 256
     depth: int = 4
@@ -37,6 +45,10 @@ class ConvSeq2SeqConfig(WordModelConfig):
         check_fraction(self, "dropout")
         if self.kernel < 2:
             raise ConfigError(f"kernel={self.kernel} sees no neighbour; use 2 or more")
+
+    @property
+    def most_words(self) -> int | None:
+        return self.longest
 
     def build(self) -> "ConvSeq2Seq":
         return ConvSeq2Seq(self)

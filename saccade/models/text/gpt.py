@@ -24,7 +24,15 @@ from saccade.models.text.word_decoder import DecoderState, WordDecoder
 
 @dataclass(frozen=True, kw_only=True)
 class GptConfig(WordModelConfig):
-    """Sizes of a decoder-only Transformer; `longest` is how far back it can see."""
+    """Sizes of a decoder-only Transformer.
+
+    Args:
+        width: of a hidden state.
+        depth: layers.
+        heads: of attention in a layer.
+        longest: how many tokens back it can see.
+        dropout: share of a layer's output that is dropped in training.
+    """
 
     width: int = 384
     depth: int = 6
@@ -37,6 +45,10 @@ class GptConfig(WordModelConfig):
         check_fraction(self, "dropout")
         if self.width % self.heads:
             raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
+
+    @property
+    def most_words(self) -> int | None:
+        return self.longest
 
     def build(self) -> "Gpt":
         return Gpt(self)

@@ -38,9 +38,17 @@ ContextKind = Literal["readout", "input", "layer"]
 class RnnAttentionConfig(WordModelConfig):
     """Sizes and choices of an RNN translator with attention.
 
-    `keys` is how keys and queries are made of the states, `values` how what is read is made.
-    `context` is where the context goes: beside the state when a word is read out, into the next
-    step's input, or into the next recurrent layer.
+    Args:
+        cell: what recurs.
+        width: of a state.
+        depth: layers on each other, in either half.
+        dropout: share of a layer's output that is dropped in training.
+        score: how a state is compared with the source.
+        keys: how keys and queries are made of the states.
+        values: how what is read is made of the states.
+        context: where the context goes: beside the state when a word is read out, into the next
+            step's input, or into the next recurrent layer.
+        directions: the source is read forwards, or forwards and backwards.
     """
 
     cell: CellKind = "lstm"

@@ -22,7 +22,16 @@ from saccade.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class RnnLanguageConfig(WordModelConfig):
-    """Sizes of an RNN language model."""
+    """Sizes of an RNN language model.
+
+    Args:
+        cell: what recurs.
+        words: read through an embedding, or as they are: a one in a row of zeros.
+        width: of a state.
+        depth: layers on each other.
+        dropout: share of a layer's output that is dropped in training.
+        tied: the embedding is also the output layer.
+    """
 
     cell: CellKind = "lstm"
     words: Literal["embedded", "one-hot"] = "embedded"

@@ -19,7 +19,15 @@ from saccade.models.text.stepwise import StepState, StepwiseTranslator
 
 @dataclass(frozen=True, kw_only=True)
 class Seq2SeqConfig(WordModelConfig):
-    """Sizes of an RNN encoder–decoder; `reverse` reads the source back to front."""
+    """Sizes of an RNN encoder–decoder.
+
+    Args:
+        cell: what recurs.
+        width: of a state.
+        depth: layers on each other, in either half.
+        dropout: share of a layer's output that is dropped in training.
+        reverse: read the source back to front.
+    """
 
     cell: CellKind = "lstm"
     width: int = 512

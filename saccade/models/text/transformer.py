@@ -32,7 +32,19 @@ from saccade.models.text.word_decoder import DecoderState, WordDecoder
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(WordModelConfig):
-    """Sizes of an encoder–decoder Transformer; `depth` counts the layers of either half."""
+    """Sizes of an encoder–decoder Transformer.
+
+    Args:
+        width: of a hidden state.
+        depth: layers of either half.
+        heads: of attention in a layer.
+        hidden: width inside the MLP of a layer.
+        dropout: share of a sublayer's output that is dropped in training.
+        residual: normalise after each residual, as published, or before each sublayer.
+        norm: LayerNorm, or BatchNorm over all words.
+        positions: how a word knows its place.
+        longest: how many tokens a sentence may have.
+    """
 
     width: int = 512
     depth: int = 6
@@ -49,6 +61,10 @@ class TransformerConfig(WordModelConfig):
         check_fraction(self, "dropout")
         if self.width % self.heads:
             raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
+
+    @property
+    def most_words(self) -> int | None:
+        return self.longest if self.positions == "learned" else None
 
     def build(self) -> "Transformer":
         return Transformer(self)

@@ -132,6 +132,11 @@ class CaptioningSettings(TextSettings):
                 f"augment={self.augment} mirrors images, and captions of shapes say left and "
                 "right; give --data of your own, or --augment none"
             )
+        if not self.data and self.equalizer.groups != EqualizerSettings().groups:
+            raise ConfigError(
+                f"groups={' '.join(self.equalizer.groups)}: nobody in the built-in scenes is of "
+                "them; give --data of your own, or leave --equalizer.groups out"
+            )
 
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.captioning.task import Captioning
@@ -290,9 +295,8 @@ def _held_out(read: Captioned, split: str) -> Captioned:
     kept = [i for i in range(len(read)) if (i % every == 0) == (split == "valid")]
     if not kept:
         raise DataError(f"{read.report}: too few to hold some out; add a validation file")
-    return read.only(
-        kept, f"{len(kept):,} held out for validation" if split == "valid" else read.report
-    )
+    rest = "held out for validation" if split == "valid" else f"of {read.report}"
+    return read.only(kept, f"{len(kept):,} {rest}")
 
 
 def cache_folder() -> Path:

@@ -148,11 +148,15 @@ class Captioning:
         )
         texts = (caption for captions in train.captions for caption in captions)
         self.vocabulary = trained_tokenizer(settings, texts, how)
-        self._train, too_long = encode(train, self.vocabulary, longest=settings.longest)
-        self._valid, _ = encode(valid, self.vocabulary, longest=10 * settings.longest)
+        bounds = (
+            how.bound(settings.longest, "--longest"),
+            how.bound(10 * settings.longest, "--longest", "ten times "),
+        )
+        self._train, too_long = encode(train, self.vocabulary, longest=bounds[0].tokens)
+        self._valid, not_asked = encode(valid, self.vocabulary, longest=bounds[1].tokens)
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
-        if too_long:
-            self.report.append(f"left out: {too_long:,} captions over {settings.longest} tokens")
+        self.report += bounds[0].report(too_long, "training captions")
+        self.report += bounds[1].report(not_asked, "validation captions")
         counts = self._train.first.diff().float()
         taken = counts.clamp(max=settings.captions).mean() / counts.mean()
         words = len(self._train.captions.flat) + len(self._train.captions)

@@ -13,20 +13,22 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
 from saccade.data.batches import Batches
 from saccade.data.ragged import Ragged
 from saccade.data.readers import TextsRead, read_texts, splits
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import LanguageNetwork, Packable
 from saccade.tasks.base import (
     Deciding,
+    LengthBound,
     MakeBatching,
     Preparation,
     TextSettings,
+    check_split,
     shard_rows,
     with_vocabulary,
 )
@@ -73,6 +75,14 @@ class LanguageSettings(TextSettings):
         """What is about to happen, for it may take a while."""
         return f"reading {self.data}" if self.data else "making sentences of the built-in world"
 
+    def check(self, model: ModelConfig) -> None:
+        most = model.most_words if isinstance(model, WordModelConfig) else None
+        if self.unit == "stream" and most is not None and self.window > most:
+            raise ConfigError(
+                f"window={self.window} is more than the model's longest={most}; give --window "
+                f"{most}, or --model.longest {self.window}"
+            )
+
     def prepare(self, how: Preparation) -> "LanguageModelling":
         return LanguageModelling(self, how)
 
@@ -99,6 +109,7 @@ class LanguageBatch(NamedTuple):
 def read_language(settings: LanguageSettings, split: str) -> tuple[list[str], str]:
     """The texts of a split and a line about them."""
     if not settings.data:
+        check_split(split, ("train", "valid", "test"), "the three-sentence world")
         count = settings.sentences if split == "train" else 300
         seed = {"train": 0, "valid": 1}.get(split, 2)
         note = f"{count:,} sentences of the three-sentence world, split {split}"
@@ -219,11 +230,12 @@ class LanguageModelling:
         )
         self.vocabulary = trained_tokenizer(settings, train, how)
         self.report = [f"train: {about_train}", f"valid: {about_valid}"]
-        encoded = self.vocabulary.encode_all(train)
+        texts = [self.vocabulary.encode_all(some) for some in (train, valid)]
         if settings.unit == "lines":
-            encoded = self._short_enough(encoded)
-        self._texts = Ragged.of(encoded)
-        self._valid = Ragged.of(self.vocabulary.encode_all(valid))
+            bounds = how.bound(settings.window, "--window"), how.bound(1 << 30, "")
+            texts[0] = self._short_enough(texts[0], bounds[0], "training lines")
+            texts[1] = self._short_enough(texts[1], bounds[1], "validation lines")
+        self._texts, self._valid = map(Ragged.of, texts)
         if settings.unit == "stream":
             stream = stream_of(self._texts, self.vocabulary.end)
             rows = max(1, how.budget // settings.window)
@@ -237,13 +249,11 @@ class LanguageModelling:
             )
         self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
 
-    def _short_enough(self, lines: list[list[int]]) -> list[list[int]]:
-        window = self.settings.window
-        kept = [line for line in lines if len(line) < window]
-        if len(kept) < len(lines):
-            self.report.append(f"left out: {len(lines) - len(kept):,} lines over {window} tokens")
+    def _short_enough(self, lines: list[list[int]], bound: LengthBound, of: str) -> list[list[int]]:
+        kept = [line for line in lines if len(line) < bound.tokens]
+        self.report += bound.report(len(lines) - len(kept), of)
         if not kept:
-            raise DataError(f"no line has under {window} tokens; raise --window, or --unit stream")
+            raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
         return kept
 
     @property

@@ -21,9 +21,12 @@ from saccade.errors import DataError
 from saccade.models.protocol import Packable, TranslationNetwork
 from saccade.tasks.base import (
     Deciding,
+    LengthBound,
     Preparation,
     Task,
     TextSettings,
+    check_split,
+    refuse_without_data,
     shard_rows,
     with_vocabulary,
 )
@@ -45,7 +48,8 @@ class TranslationSettings(TextSettings):
         level: tokens are byte pairs trained on the corpus, words, or characters.
         vocabulary: how many tokens at most.
         lowercase: read everything in lower case.
-        longest: training pairs with a side of more tokens are left out and counted.
+        longest: training pairs with a side of more tokens are left out and counted; of those for
+            validation, pairs of ten times as many.
         label_smoothing: share of the probability spread over all words in the training loss.
         skip_bad: this many bad rows are skipped and counted; one more stops.
         pairs: how many sentences of lingua to train on.
@@ -72,6 +76,9 @@ class TranslationSettings(TextSettings):
         if self.data:
             return f"reading {self.data}"
         return f"making {self.pairs:,} sentence pairs of lingua, some {self.pairs // 4000 + 2} s"
+
+    def check(self, model: ModelConfig) -> None:
+        refuse_without_data(self, "source", "target")
 
     def prepare(self, how: Preparation) -> Task[Any]:
         return Translation(self, how)
@@ -112,6 +119,7 @@ class Corpus(NamedTuple):
 def read_corpus(settings: TranslationSettings, split: str) -> Corpus:
     """Pairs of a split of the user's data, or of lingua."""
     if not settings.data:
+        check_split(split, lingua.SPLITS, "lingua")
         count = settings.pairs if split == "train" else 1000
         # Whatever lengths a run learns from, it is tested on all, so that runs can be compared.
         learnt = settings.lingua if split in ("train", "valid") else LinguaSettings()
@@ -142,8 +150,8 @@ def _held_out(read: PairsRead, split: str) -> Corpus:
     kept = [pair for i, pair in enumerate(read.pairs) if (i % every == 0) == (split == "valid")]
     if not kept:
         raise DataError(f"{read.summary()}: too few to hold some out; add a validation file")
-    note = f"{len(kept):,} held out for validation" if split == "valid" else read.summary()
-    return Corpus(kept, [], note)
+    rest = "held out for validation" if split == "valid" else f"of {read.summary()}"
+    return Corpus(kept, [], f"{len(kept):,} {rest}")
 
 
 class Translation:
@@ -156,11 +164,11 @@ class Translation:
         train, valid = read_corpus(settings, "train"), read_corpus(settings, "valid")
         texts = (text for pair in train.pairs for text in pair)
         self.vocabulary = trained_tokenizer(settings, texts, how)
-        self._train, too_long = self._encode(train.pairs, longest=settings.longest)
-        self._valid, _ = self._encode(valid.pairs, longest=10 * settings.longest)
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
-        if too_long:
-            self.report.append(f"left out: {too_long:,} pairs over {settings.longest} tokens")
+        bound = how.bound(settings.longest, "--longest")
+        self._train = self._encode(train.pairs, bound, "training pairs")
+        bound = how.bound(10 * settings.longest, "--longest", "ten times ")
+        self._valid = self._encode(valid.pairs, bound, "validation pairs")
         self._batches = how.make_batching(_lengths(self._train), budget=how.budget, seed=how.seed)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
@@ -205,13 +213,14 @@ class Translation:
     def validate(self, model: TranslationNetwork, device: torch.device) -> dict[str, float]:
         return loss_figures(_mean_loss(model, self._valid, self.vocabulary.special, device))
 
-    def _encode(self, pairs: list[tuple[str, str]], *, longest: int) -> tuple[Sides, int]:
+    def _encode(self, pairs: list[tuple[str, str]], bound: LengthBound, of: str) -> Sides:
         sides = [self.vocabulary.encode_all([pair[side] for pair in pairs]) for side in (0, 1)]
-        fits = [max(len(a), len(b)) < longest for a, b in zip(*sides)]
+        fits = [max(len(a), len(b)) < bound.tokens for a, b in zip(*sides)]
         if not any(fits):
-            raise DataError(f"no pair has under {longest} tokens; raise --longest")
+            raise DataError(bound.none_fits(of))
+        self.report += bound.report(len(fits) - sum(fits), of)
         kept = [[row for row, fit in zip(side, fits) if fit] for side in sides]
-        return (Ragged.of(kept[0]), Ragged.of(kept[1])), len(fits) - sum(fits)
+        return Ragged.of(kept[0]), Ragged.of(kept[1])
 
 
 def _loss(

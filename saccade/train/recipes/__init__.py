@@ -1,8 +1,12 @@
 """Every recipe by its name. Those for photographs need data; no other needs any argument."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from saccade.errors import ConfigError
+from saccade.models import PRESETS
+from saccade.printable import printable
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import text as recipes_text
@@ -11,11 +15,24 @@ RECIPES: dict[str, Recipe] = {**recipes_text.RECIPES, **recipes_captioning.RECIP
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by its name, or from a TOML file."""
+    """A recipe by its name, of a model preset, or from a TOML file."""
     if name.endswith(".toml"):
         return load_recipe(Path(name))
-    if name not in RECIPES:
-        raise ConfigError(
-            f"no recipe {name!r}; there are: {', '.join(RECIPES)} (or a .toml file of your own)"
-        )
-    return RECIPES[name]
+    if name in RECIPES:
+        return RECIPES[name]
+    if name in PRESETS:
+        return _of_preset(name)
+    raise ConfigError(
+        f"no recipe '{printable(name)}'; there are: {', '.join(RECIPES)} (or a model preset: "
+        f"{', '.join(PRESETS)}; or a .toml file of your own)"
+    )
+
+
+def _of_preset(name: str) -> Recipe:
+    """A model preset with the task and the training of the recipe whose model is most like it."""
+    model = PRESETS[name]
+    alike = [one for one in RECIPES.values() if type(one.model) is type(model)]
+    base = max(alike, key=lambda one: len(vars(one.model).items() & vars(model).items()))
+    sizes: dict[str, Any] = {size: vars(model)[size] for size in base.task.fitted}
+    about = f"{base.about}, of the size {name}"
+    return replace(base, about=about, model=model, task=replace(base.task, **sizes))

@@ -215,11 +215,13 @@ def test_long_pairs_are_left_out_and_counted(make: Make) -> None:
     task = make(longest=4)
     count = sum(len(task.batch(i).source.lengths) for i in range(task.batches_per_epoch))
     assert count == 18  # of lengths 1, 2, 3 out of 1 … 5
-    assert "left out: 12 pairs over 4 tokens" in task.report
+    assert "left out: 12 training pairs over 4 tokens (--longest)" in task.report
 
 
 def test_a_corpus_of_only_long_pairs_is_refused(make: Make) -> None:
-    with pytest.raises(DataError, match=r"no pair has under 1 tokens; raise --longest"):
+    with pytest.raises(
+        DataError, match=r"none of the training pairs has under 1 tokens; raise --longest"
+    ):
         make(longest=1)
 
 

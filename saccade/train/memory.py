@@ -1,0 +1,73 @@
+"""Whether a model can be trained here at all, told before anything is allocated."""
+
+import os
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+
+from saccade.config import ModelConfig
+from saccade.errors import ConfigError
+from saccade.train.settings import TrainSettings
+
+MOST_TENSORS = 10_000  # parameters by name; making even the outlines of more takes minutes
+SMALLER = "lower --model.width, --model.depth, or what else makes it large"
+CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+class _TooManyError(Exception):
+    pass
+
+
+def outline(config: ModelConfig) -> nn.Module:
+    """The model without the memory of its weights."""
+    tensors = 0
+
+    def count(module: nn.Module, name: str, parameter: object) -> None:
+        nonlocal tensors
+        tensors += 1
+        if tensors > MOST_TENSORS:
+            raise _TooManyError(f"over {MOST_TENSORS:,} tensors of weights")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        with torch.device("meta"):
+            return config.build()
+    except (_TooManyError, RuntimeError, OverflowError, MemoryError) as error:
+        reason = str(error).splitlines()[0][:100]
+        raise ConfigError(f"no model of such sizes can be made ({reason}); {SMALLER}") from error
+    finally:
+        hook.remove()
+
+
+def count_parameters(config: ModelConfig) -> int:
+    """How many weights a model has, counted without making them."""
+    return sum(p.numel() for p in outline(config).parameters())
+
+
+def check_memory(config: ModelConfig, settings: TrainSettings, device: torch.device) -> None:
+    """Refuse a model whose weights, gradients and optimizer alone need more than there is."""
+    copies = (3 if settings.optimizer == "muon" else 4) + bool(settings.ema)
+    count, has = count_parameters(config), _memory(device)
+    needs = count * copies * (8 if settings.precision == "float64" else 4)
+    if needs > has:
+        raise ConfigError(
+            f"the model would have {count:,} weights: with gradients and the optimizer that is "
+            f"{_size(needs)}, and {device.type} has {_size(has)}; {SMALLER}"
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 30):,.1f} GiB"
+
+
+def _memory(device: torch.device) -> int:
+    """Bytes of the device; what is neither a CPU nor CUDA shares the machine's, or has less."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(machine, int(CGROUP.read_text()))
+    except (OSError, ValueError):  # not in a container, or one without a bound
+        return machine

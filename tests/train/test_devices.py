@@ -1,0 +1,158 @@
+"""Devices without float64 and without fused optimizers, such as MPS: imitated on the CPU."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small import small_recipe, write_corpus
+from test_fit import ALONE, everything, trainer
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from saccade.blocks.positions import FixedPositions, sinusoids
+from saccade.config import ModelConfig
+from saccade.decode.greedy import Greedy
+from saccade.decode.sample import Sampler
+from saccade.errors import ConfigError, RunError
+from saccade.models.text.convolutional import ConvSeq2SeqConfig
+from saccade.models.text.rnn_attention import RnnAttentionConfig
+from saccade.models.text.seq2seq import Seq2SeqConfig
+from saccade.models.text.transformer import TransformerConfig
+from saccade.train.distributed import choose_device
+from saccade.train.fit import Skipped, Trainer, Update
+from saccade.train.run import make_task
+
+
+class Float64Refused(TorchDispatchMode):
+    """A device that has no float64; tensors elsewhere may."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.device = device
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(found):
+            if isinstance(leaf, Tensor) and leaf.device.type == self.device:
+                assert leaf.dtype != torch.float64, f"{func} makes float64"
+        return found
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def unfused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.train.optimizer.FUSED", ())
+
+
+SIZES: dict[str, Any] = {"width": 16, "dropout": 0.1}
+MODELS: list[ModelConfig] = [
+    TransformerConfig(**SIZES, depth=1, heads=2, hidden=32),
+    TransformerConfig(**SIZES, depth=1, heads=2, hidden=32, norm="batch", positions="learned"),
+    RnnAttentionConfig(**SIZES),
+    Seq2SeqConfig(**SIZES),
+    ConvSeq2SeqConfig(**SIZES, depth=1),
+]
+
+
+@pytest.mark.usefixtures("unfused")
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("config", MODELS, ids=lambda one: type(one).__name__)
+def test_an_update_makes_no_float64_and_needs_no_fused_optimizer(
+    config: ModelConfig, optimizer: str, data: Path
+) -> None:
+    recipe = small_recipe(data, optimizer=optimizer)
+    task = make_task(recipe)
+    one = Trainer(task.fit(config).build(), task, recipe.train, ALONE)
+    for part in one.model.modules():
+        if isinstance(part, FixedPositions):
+            part(0, 64)  # computed elsewhere: see below
+    for part in () if one.average is None else one.average.model.modules():
+        if isinstance(part, FixedPositions):
+            part(0, 64)
+    with Float64Refused("cpu"):
+        assert all(isinstance(one.update(), Update) for _ in range(2))
+        one.validate()
+
+
+def test_positions_are_computed_where_float64_is() -> None:
+    there = FixedPositions(sinusoids, 8).to("meta")
+    with Float64Refused("meta"):
+        assert there(0, 5).device.type == "meta"
+    here = FixedPositions(sinusoids, 8)
+    assert here(0, 5).dtype == torch.float32
+
+
+@pytest.mark.parametrize("sampler", [Sampler(), Sampler(top_k=3, top_p=0.5)])
+def test_words_are_drawn_without_float64(sampler: Sampler) -> None:
+    with Float64Refused("meta"):
+        state = Greedy(sampler=sampler).state(2, 4, 1, torch.device("meta"))
+        assert state.uniforms.dtype == torch.float32
+        assert sampler(torch.zeros(2, 9, device="meta"), state.uniforms[:, 0]).shape == (2,)
+
+
+def test_a_word_that_was_cut_is_never_drawn_though_a_draw_is_rounded_to_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("saccade.decode.sample.widest", lambda device: torch.float32)
+    logits = torch.tensor([[-9.0, 0.0, 1.0]])
+    draw = torch.tensor([1 - 1e-12], dtype=torch.float64)
+    assert Sampler(top_k=2)(logits, draw).item() == 1
+
+
+@pytest.mark.usefixtures("unfused")
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("policy", ["stop", "skip"])
+def test_without_a_fused_optimizer_what_is_not_finite_is_skipped_too(
+    optimizer: str, policy: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = trainer(data, bad_loss=policy, optimizer=optimizer)
+    one.update()
+    before, real = everything(one), one.task.losses
+    monkeypatch.setattr(
+        one.task, "losses", lambda *given: {n: x * math.nan for n, x in real(*given).items()}
+    )
+    if policy == "stop":
+        with pytest.raises(RunError, match="update 2: "):
+            one.update()
+    else:
+        assert isinstance(one.update(), Skipped)
+    assert all(a.equal(b) for a, b in zip(before, everything(one), strict=True))
+
+
+@pytest.mark.parametrize("fused", [("cpu",), ()], ids=["fused", "unfused"])
+def test_a_forward_that_is_not_finite_leaves_no_trace_in_statistics_or_their_average(
+    fused: tuple[str, ...], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.train.optimizer.FUSED", fused)
+    recipe = small_recipe(data, bad_loss="skip")
+    task = make_task(recipe)
+    one = Trainer(task.fit(MODELS[1]).build(), task, recipe.train, ALONE)
+    one.update()
+    norms = [part for part in one.model.modules() if isinstance(part, nn.BatchNorm1d)]
+    assert norms
+    before = everything(one)
+    hook = norms[0].register_forward_pre_hook(lambda module, given: (given[0] * math.nan,))
+    assert isinstance(one.update(), Skipped)
+    assert all(a.equal(b) for a, b in zip(before, everything(one), strict=True))
+    hook.remove()
+    assert isinstance(one.update(), Update)
+    moved = norms[0].running_mean
+    assert moved is not None
+    assert moved.isfinite().all()
+    assert not any(moved.equal(old) for old in before)
+
+
+def test_a_model_without_statistics_copies_nothing(data: Path) -> None:
+    assert trainer(data)._statistics == []
+
+
+def test_meta_is_no_device_to_train_on() -> None:
+    with pytest.raises(ConfigError, match=r"device='meta' cannot be used here .*; try cpu"):
+        choose_device("meta")

@@ -1,0 +1,81 @@
+"""Sizes that this machine cannot train are refused in one line, before anything is allocated."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small import ignore, small_recipe, write_corpus
+
+from saccade.errors import ConfigError
+from saccade.models import PRESETS
+from saccade.train.memory import check_memory, count_parameters, outline
+from saccade.train.run import train
+from saccade.train.settings import TrainSettings
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (
+            {"width": 1_000_000},
+            r"24,0\d\d,\d{3},\d{3},\d{3} weights: .* is 447,\d{3}\.\d GiB, and cpu has",
+        ),
+        ({"width": 10**9}, r"weights: with gradients and the optimizer that is .* GiB"),
+        ({"width": 10**12}, "no model of such sizes can be made .*overflow"),
+        ({"hidden": 10**18}, "no model of such sizes can be made"),
+        ({"depth": 10**7}, "over 1,000 tensors of weights"),
+    ],
+)
+def test_a_model_too_large_is_refused_before_data_are_read(
+    sizes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.train.memory.MOST_TENSORS", 1000)
+    recipe = small_recipe("/no/such/data")
+    model = replace(PRESETS["transformer-nano"], **sizes)
+    with pytest.raises(ConfigError, match=message) as raised:
+        train(replace(recipe, model=model), tmp_path / "run", ignore)
+    assert "lower --model.width, --model.depth" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "transformer-base", "rnn-lm-nano", "show-attend-tell"])
+def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
+    begun = time.monotonic()
+    count = count_parameters(PRESETS[name])
+    assert time.monotonic() - begun < 30
+    assert {p.device.type for p in outline(PRESETS[name]).parameters()} == {"meta"}
+    if count < 10_000_000:
+        assert count == sum(p.numel() for p in PRESETS[name].build().parameters())
+
+
+@pytest.mark.parametrize(
+    ("settings", "copies"),
+    [({}, 4), ({"ema": 0.9}, 5), ({"optimizer": "muon"}, 3), ({"precision": "float64"}, 8)],
+)
+def test_what_is_needed_is_counted_in_copies_of_the_weights(
+    settings: dict[str, Any], copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, how = PRESETS["rnn-lm-nano"], TrainSettings(**settings)
+    needs = count_parameters(config) * 4 * copies
+    monkeypatch.setattr("saccade.train.memory._memory", lambda device: needs)
+    check_memory(config, how, CPU)
+    monkeypatch.setattr("saccade.train.memory._memory", lambda device: needs - 1)
+    with pytest.raises(ConfigError, match=f"{needs / (1 << 30):,.1f} GiB"):
+        check_memory(config, how, CPU)
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 32, 1 << 64])
+def test_a_seed_out_of_range_is_refused(seed: int) -> None:
+    with pytest.raises(ConfigError, match=f"seed={seed} must be at least 0 and below 4294967296"):
+        TrainSettings(seed=seed)
+
+
+@pytest.mark.parametrize("seed", [0, (1 << 32) - 1])
+def test_every_seed_in_range_trains(seed: int, tmp_path: Path) -> None:
+    recipe = small_recipe(write_corpus(tmp_path / "data"), steps=1, seed=seed)
+    assert train(recipe, tmp_path / "run", ignore).step == 1

@@ -77,7 +77,9 @@ class Prediction:
             weights=model.tool.words_looked_at(translated),
             title=f"{model.name}: attention to the source, mean over layers and heads",
             caption=translated.text,
-            document=lambda: translation_document([model], self.source, how, decoding=self._how),
+            document=lambda: translation_document(
+                [model], self.source, how, decoding=self._how, predicted=translated
+            ),
         )
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from small import (
     hashes,
     ignore,
     losses,
+    rewrite,
     same_run,
     small_recipe,
     train_noting,
@@ -343,7 +344,7 @@ def test_a_run_of_before_with_a_relative_path_goes_on(
     monkeypatch.chdir(data.parent)
     table = config(run)
     table["task"]["data"] = data.name
-    (run / "config.json").write_text(json.dumps(table))
+    rewrite(run / "config.json", json.dumps(table))
     _, notes = train_noting(small_recipe(data.name, steps=STEPS), run)
     assert f"going on from step {AT} of {STEPS}" in notes
     assert config(run)["task"]["data"] == str(data)
@@ -351,6 +352,6 @@ def test_a_run_of_before_with_a_relative_path_goes_on(
 
 @pytest.mark.parametrize("changes", [3, [3], [{}], [{"step": "1", "name": "", "old": 1, "new": 2}]])
 def test_a_record_of_changes_that_is_none_is_named(changes: Any, run: Path, data: Path) -> None:
-    (run / "config.json").write_text(json.dumps({**config(run), "changes": changes}))
+    rewrite(run / "config.json", json.dumps({**config(run), "changes": changes}))
     with pytest.raises((RunError, ConfigError), match="changes must be a list of tables of step"):
         RunFolder(run).load_recipe()

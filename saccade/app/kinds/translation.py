@@ -73,7 +73,9 @@ class Prediction:
             self._model,
             self._translated,
             make_selection(select),
-            lambda: translation_document([self._model], self.source, how, decoding=self._how),
+            lambda: translation_document(
+                [self._model], self.source, how, decoding=self._how, predicted=self._translated
+            ),
         )
 
     def __str__(self) -> str:

@@ -34,6 +34,7 @@ class SearchResult(Protocol):
 
 
 Best = TypeVar("Best")
+Hypothesis = TypeVar("Hypothesis", bound=SearchResult)
 
 
 def run_search(
@@ -50,6 +51,18 @@ def run_search(
     if how.beam == 1 or how.sample:
         return best, None
     return best, history(vocabulary, steps, Beam(size=how.beam, length_penalty=how.length_penalty))
+
+
+def as_predicted(
+    best: Hypothesis, beam: History | None, predicted: Hypothesis | None
+) -> tuple[Hypothesis, History | None]:
+    """What a search found, or what was predicted where that says something else.
+
+    Another engine, batch or stream of draws may have found it; the history is then not its own.
+    """
+    if predicted is None or (predicted.tokens, predicted.finished) == (best.tokens, best.finished):
+        return best, beam
+    return predicted, None
 
 
 def history(vocabulary: Vocabulary, steps: list[list[Candidate]], beam: Beam) -> History:

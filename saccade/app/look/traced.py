@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ from saccade.data.images.square import fit_square
 from saccade.errors import ConfigError
 from saccade.metrics.alignment import Span, merge_pieces, merge_rows
 
-Tokens = list[str] | dict[str, list[str]]
 Ids = Tensor | list[int] | list[list[int]]
+Words = list[str] | list[list[str]] | Ids
+Tokens = Words | dict[str, Words]
 SiteAxes = dict[str, tuple[Axis, Axis]]
 READER = Axis("reader")
 ImageLike = str | Path | Image.Image | np.ndarray | Tensor
@@ -76,15 +78,16 @@ def show(
     """The page of what one row of a batch looked at.
 
     `tokens` are the words along the sides: a list where all sites look at one text, else a list
-    for each axis that the trace names, such as {"source": […], "target": […]}. A tokenizer of
-    transformers, tokenizers or Saccade reads them from the `ids` that the model was given. `image`
-    is what a model of patches saw: a file, pixels, or the very tensor, which is the surest.
+    for each axis that the trace names, such as {"source": […], "target": […]}; with or without the
+    padding, which is not shown. A tokenizer of transformers, tokenizers or Saccade reads them from
+    the `ids` that the model was given. `image` is what a model of patches saw: a file, pixels, or
+    the very tensor, which is the surest.
     """
     if not len(trace):
         raise ConfigError("the trace is empty: run the model inside the block, then show it")
-    named = tokens if isinstance(tokens, dict) else {} if tokens is None else {"text": tokens}
-    named = named | _read(tokenizer, ids, row)
-    glances, sides = {name: trace[name].row(row).cpu() for name in trace}, trace.axes
+    own, sides = _row(trace, row), trace.axes
+    named = _read(tokenizer, tokens, ids, row)
+    glances = {name: _shown(glance, sides[name]).cpu() for name, glance in own.items()}
     if image is not None:
         sides = _with_grids(sides, glances, named)
         glances, sides, named = _with_readers(trace, row, glances, sides, named)
@@ -92,13 +95,13 @@ def show(
     kind = "f16" if sum(map(_cells, glances.values())) < 2e6 else "u8"
     entries: list[SiteEntry] = []
     axes: dict[str, AxisEntry] = {}
+    labels: dict[str, list[list[str]]] = {}
     for name, glance in glances.items():
-        rows, columns = sides[name]
-        for axis, size in ((rows, glance.entropy.shape[2]), (columns, glance.keys)):
-            axes[axis.name] = _axis(axis, size, named, name)
-        entries.append(site_entry(name, glance, (rows.name, columns.name), kind, blobs))
+        made = _axes(sides[name], glance, own.get(name, glance), named, name)
+        places = (_place(axes, axis.name, one) for axis, one in zip(sides[name], made))
+        labels[name] = [one.tokens for one in made]
+        entries.append(site_entry(name, glance, (next(places), next(places)), kind, blobs))
     entries = with_zoom(entries, list(glances.values()), (), budget - blobs.size, blobs)
-    labels = {name: axis.tokens for name, axis in axes.items()}
     document = _document(title, entries, axes, blobs)
     if image is None:
         return TracePage(document, lambda: _matrix(title, glances, sides, labels))
@@ -108,16 +111,47 @@ def show(
     return TracePage(document, lambda: _over_image(document, shown, glances, sides, labels))
 
 
-def _read(tokenizer: Any, ids: Any, row: int) -> dict[str, list[str]]:
-    """The words of each axis whose ids are given; those of one text may come without its name."""
-    if (tokenizer is None) != (ids is None):
+def _row(trace: Trace, row: int) -> dict[str, Glance]:
+    """One row of each site; beams share what was read: fewer rows there serve more here."""
+    whole = {name: trace[name] for name in trace}
+    most = max(len(glance.entropy) for glance in whole.values())
+    if not 0 <= row < most:
+        raise ConfigError(f"row={row} is not in the batch, whose {most} rows count from 0")
+    return {name: glance.row(row * len(glance.entropy) // most) for name, glance in whole.items()}
+
+
+def _shown(glance: Glance, sides: tuple[Axis, Axis]) -> Glance:
+    """A row without its padding; the cells of an image are all there."""
+    texts = all(axis.kind == "tokens" for axis in sides)
+    return glance.unpadded(0) if texts else replace(glance, spans=None)
+
+
+def _read(tokenizer: Any, tokens: Tokens | None, ids: Any, row: int) -> dict[str, list[str]]:
+    """The words of each axis; those of one text may come without its name, ids as tokens too."""
+    if ids is not None and tokenizer is None:
         raise ConfigError("tokenizer= and ids= go together: ids are read by their tokenizer")
-    if ids is None:
-        return {}
-    named = ids if isinstance(ids, dict) else {"text": ids}
-    lists = {name: torch.as_tensor(one).cpu() for name, one in named.items()}
-    rows = {name: one[row] if one.dim() > 1 else one for name, one in lists.items()}
-    return {name: readable(tokenizer, one.tolist()) for name, one in rows.items()}
+    if tokenizer is not None and ids is None and tokens is None:
+        raise ConfigError("tokenizer= and ids= go together: a tokenizer has ids to read")
+    found: dict[str, list[str]] = {}
+    for given in (tokens, ids):
+        if given is not None:
+            texts: dict[str, Any] = given if isinstance(given, dict) else {"text": given}
+            found |= {name: _words_of(tokenizer, one, row, name) for name, one in texts.items()}
+    return found
+
+
+def _words_of(tokenizer: Any, given: Any, row: int, name: str) -> list[str]:
+    values: list[Any] = given.tolist() if isinstance(given, Tensor | np.ndarray) else list(given)
+    if values and all(isinstance(one, list | tuple | Tensor) for one in values):  # a batch
+        if len(values) > 1 and row >= len(values):
+            raise ConfigError(f"row={row} is not among the {len(values)} rows of {name!r}")
+        some = values[row if len(values) > 1 else 0]
+        values = some.tolist() if isinstance(some, Tensor) else list(some)
+    if all(isinstance(one, str) for one in values):
+        return values
+    if not all(isinstance(one, int) for one in values):
+        raise ConfigError(f"the tokens of {name!r} are words or ids, not {type(given).__name__}")
+    return readable(tokenizer, values) if tokenizer is not None else [str(one) for one in values]
 
 
 def _with_grids(
@@ -213,11 +247,11 @@ def _words(pieces: list[str]) -> tuple[list[str], list[Span], list[Span]]:
 
 
 def _matrix(
-    title: str, glances: dict[str, Glance], sides: SiteAxes, labels: dict[str, list[str]]
+    title: str, glances: dict[str, Glance], sides: SiteAxes, labels: dict[str, list[list[str]]]
 ) -> bytes:
     """The last site between words, its heads averaged."""
     name = _across(glances, sides)[-1]
-    (rows, down, high), (columns, across, wide) = (_words(labels[a.name]) for a in sides[name])
+    (rows, down, high), (columns, across, wide) = map(_words, labels[name])
     weights = merge_pieces(
         _mean(glances, name),
         source_pieces=wide,
@@ -233,13 +267,13 @@ def _over_image(
     image: UInt8[Tensor, "3 H W"],
     glances: dict[str, Glance],
     sides: SiteAxes,
-    labels: dict[str, list[str]],
+    labels: dict[str, list[list[str]]],
 ) -> bytes:
     """A frame for each word, or for each layer where it is the class token that looks."""
     names = [name for name in _across(glances, sides) if sides[name][1].kind == "grid"]
     who, grid = sides[names[-1]]
     maps = torch.stack([_mean(glances, name) for name in names])[..., grid.special :]
-    words, ranges, pieces = _words(labels[who.name])
+    words, ranges, pieces = _words(labels[names[-1]][0])
     text = "".join(words).strip()
     if who == READER:
         over, text, maps = "heads", words[0], maps[:, 0]
@@ -261,7 +295,7 @@ def _document(
     """As translation where something looks across, else as a text that looks at itself."""
     across = [site for site in sites if site.rows != site.columns]
     renamed = {across[-1].columns: "source", across[-1].rows: "target"} if across else {}
-    if not across:
+    if not across and "text" not in axes:
         renamed = {sites[-1].rows: "text"}
     sites = [
         replace(
@@ -291,9 +325,33 @@ def _document(
     )
 
 
-def _axis(axis: Axis, size: int, tokens: dict[str, list[str]], site: str) -> AxisEntry:
+def _place(axes: dict[str, AxisEntry], name: str, entry: AxisEntry) -> str:
+    """Where an axis is: sites share it if it is the same, and else it has a number."""
+    places = (name if n == 1 else f"{name} {n}" for n in count(1))
+    return next(place for place in places if axes.setdefault(place, entry) == entry)
+
+
+def _axes(
+    sides: tuple[Axis, Axis],
+    shown: Glance,
+    whole: Glance,
+    tokens: dict[str, list[str]],
+    site: str,
+) -> list[AxisEntry]:
+    """What lies along the sides of a site; words of padding are cut off."""
+    sizes = (shown.entropy.shape[2], shown.keys), (whole.entropy.shape[2], whole.keys)
+    spans = [(0, n) for n in sizes[1]] if whole.spans is None else whole.spans[0].tolist()
+    made: list[AxisEntry] = []
+    for axis, size, padded, (start, stop) in zip(sides, *sizes, spans):
+        words = tokens.get(axis.name)
+        if words is not None and size < padded == len(words):
+            words = words[start:stop]
+        made.append(_axis(axis, size, words, site))
+    return made
+
+
+def _axis(axis: Axis, size: int, words: list[str] | None, site: str) -> AxisEntry:
     """The words of an axis; the cells of an image are known without any."""
-    words = tokens.get(axis.name)
     if axis == QUERY:
         words = [f"<query {i + 1}>" for i in range(size)]
     elif words is None and axis.kind != "tokens":

@@ -8,7 +8,13 @@ from saccade.app.look.axis import text_axis
 from saccade.app.look.document import AxisEntry, LookDocument, LookEntry
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.matrix import Side, between, one_matrix, site_named
-from saccade.app.look.search import hypothesis_entry, run_search, target_axes, written_axes
+from saccade.app.look.search import (
+    as_predicted,
+    hypothesis_entry,
+    run_search,
+    target_axes,
+    written_axes,
+)
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, sides, text_sites
 from saccade.attention.look.glance import Keep
@@ -65,15 +71,17 @@ def translation_document(
     how: LookSettings,
     *,
     decoding: Decoding | None = None,
+    predicted: Translated | None = None,
 ) -> LookDocument:
     """Translate a text with one model, or with two to compare, and show where they looked.
 
-    One model comes with its n-best list. `decoding` is that of a prediction that is looked at.
+    One model comes with its n-best list. `decoding` is that of a prediction that is looked at, and
+    `predicted` what it said, which is shown whatever another search finds.
     """
     blobs, looks = Blobs(), list[LookEntry]()
     search = how.search(how.beam if len(models) == 1 else 1, decoding)
     for model in models:
-        looks += _looks(model, text, how, search, blobs)
+        looks += _looks(model, text, how, search, blobs, predicted)
     return LookDocument.of("translation", [one.name for one in models], text, looks, blobs)
 
 
@@ -83,12 +91,14 @@ def _looks(
     how: LookSettings,
     search: Decoding,
     blobs: Blobs,
+    predicted: Translated | None,
 ) -> list[LookEntry]:
     """The n-best list of one search; each hypothesis is then run teacher-forced and watched."""
     translator, vocabulary = model.tool, model.tool.vocabulary
     best, beam = run_search(
         lambda on_step: translator.translate([text], search, on_step=on_step), search, vocabulary
     )
+    best, beam = as_predicted(best, beam, predicted)
     source = source_axis(vocabulary, text)
     looks: list[LookEntry] = []
     for place, one in enumerate((best, *best.others)):

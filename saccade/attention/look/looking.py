@@ -12,27 +12,44 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
+from saccade.attention.look.following import Follower, Step
 from saccade.attention.look.glance import Glance, Keep, joined
 from saccade.attention.look.observe import observe
+from saccade.attention.look.padding import AxisTokens
 from saccade.attention.look.view import View
 from saccade.attention.look.watching import watching
 from saccade.errors import ConfigError
 
 
 class Trace:
-    """What each site looked at, call by call, since the trace was last taken.
+    """What each site looked at in its last reading: a forward pass, or decoding step by step.
 
-    `axes` says of each site what its rows and columns are. A site that is called once per forward
-    pass has one glance; one that reads step by step has one per step.
+    `axes` says of each site what its rows and columns are. Padding counts nowhere.
     """
 
     def __init__(self, keep: Keep) -> None:
         self.keep = keep
         self.axes: dict[str, tuple[Axis, Axis]] = {}
-        self._seen: dict[str, list[Glance]] = {}
+        self._seen: dict[str, list[tuple[Step, Glance]]] = {}
+        self._follower, self._tokens = Follower(), AxisTokens()
 
     def record(self, name: str, seen: View | Float[Tensor, "B N T S"]) -> None:
-        self._seen.setdefault(name, []).append(observe(seen, self.keep))
+        rows, columns = (axis.name for axis in self.axes[name])
+        queries, keys = self._tokens.of(seen, rows, columns)
+        glance = observe(seen, self.keep, queries=queries, keys=keys)
+        step = self._follower.step(name, seen, rows, columns)
+        self._seen.setdefault(name, []).append((step, glance))
+
+    def follow(self, name: str, seen: View | Float[Tensor, "B N T S"]) -> None:
+        """Hear of a site that is not kept: it may tell how the rows of others go on."""
+        rows, columns = (axis.name for axis in self.axes[name])
+        if rows == columns:
+            self._tokens.of(seen, rows, columns)
+            self._follower.step(name, seen, rows, columns)
+
+    def begin(self) -> None:
+        """A forward pass begins."""
+        self._follower.forward_pass += 1
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._seen)
@@ -41,22 +58,27 @@ class Trace:
         return len(self._seen)
 
     def __getitem__(self, name: str) -> Glance:
-        """What a site saw: its calls one after another, as when a model reads step by step."""
+        """What a site saw last: one call, or the steps of decoding, each row its hypothesis.
+
+        Earlier readings are in `readings(name)`, single calls in `calls(name)`.
+        """
         if name not in self._seen:
             known = ", ".join(self._seen) or "none yet: run the model inside the block"
             raise ConfigError(f"nothing was seen at {name!r}; there are: {known}")
-        calls = self._seen[name]
-        sizes = sorted({len(glance.lse) for glance in calls})
-        if len(sizes) > 1:
-            raise ConfigError(
-                f"{name} was called with batches of {' and '.join(map(str, sizes))} rows, which do "
-                f"not make one look; take them one by one with trace.calls({name!r})"
-            )
-        return calls[0] if len(calls) == 1 else joined(calls)
+        return self.readings(name)[-1]
+
+    def readings(self, name: str) -> list[Glance]:
+        """What a site saw, forward pass by forward pass; the steps of decoding are one."""
+        found: list[list[tuple[Step, Glance]]] = []
+        for step, glance in self._seen.get(name, []):
+            if not step.goes_on or not found:
+                found.append([])
+            found[-1].append((step, glance))
+        return [_together(steps) for steps in found]
 
     def calls(self, name: str) -> list[Glance]:
         """Every glance of a site, one for each time that it was called."""
-        return list(self._seen.get(name, []))
+        return [glance for _, glance in self._seen.get(name, [])]
 
     def weights(self) -> dict[str, Float[Tensor, "B N T S"]]:
         """Every weight of each site."""
@@ -65,12 +87,24 @@ class Trace:
     def _dense(self, name: str) -> Float[Tensor, "B N T S"]:
         glance = self[name]
         if glance.weights is None:
-            size = max(glance.keys, glance.lse.shape[2])
+            size = max(glance.keys, glance.entropy.shape[2])
             raise ConfigError(
                 f"the weights of {name} were not kept: {size} positions are more than "
                 f"dense={self.keep.dense}; look with Keep(dense={size}), or use the statistics"
             )
         return glance.weights
+
+
+def _together(steps: list[tuple[Step, Glance]]) -> Glance:
+    """The steps of one reading, each row followed back to where its hypothesis stood."""
+    if len(steps) == 1:
+        return steps[0][1]
+    index, parts = None, list[Glance]()
+    for step, glance in reversed(steps):
+        parts.append(glance if index is None else glance.rows(index))
+        if step.parents is not None:
+            index = step.parents if index is None else step.parents[index]
+    return joined(parts[::-1])
 
 
 @contextmanager
@@ -79,9 +113,10 @@ def looking(
 ) -> Generator[Trace, None, None]:
     """Watch the sites whose names end in `only` (all by default) while the block runs.
 
-    `model` is any module of torch, ours or not. `keep` says how much of each look is kept.
+    `model` is any module of torch, ours or not. `keep` says how much of each look is kept. What
+    other threads do with the model meanwhile is not seen.
     """
     trace = Trace(keep or Keep())
-    with watching(model, trace.record, only=only) as axes:
+    with watching(model, trace.record, only=only, follow=trace.follow, begin=trace.begin) as axes:
         trace.axes = axes
         yield trace

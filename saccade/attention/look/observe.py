@@ -3,37 +3,57 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool
 from torch import Tensor
 
 from saccade.attention.kernels import HAS_TRITON
 from saccade.attention.kernels.look import blocks, dense
-from saccade.attention.look.glance import Glance, Keep, half
+from saccade.attention.look.glance import ROWS, Glance, Keep, half
+from saccade.attention.look.padding import Seen, observe_tokens
 from saccade.attention.look.view import View
 
 MOST_TOP = 16  # keys that the Triton kernel can sort beside its work
 
 
 @torch.no_grad()
-def observe(seen: View | Float[Tensor, "B N T S"], keep: Keep) -> Glance:
+def observe(
+    seen: Seen,
+    keep: Keep,
+    *,
+    queries: Bool[Tensor, "B T"] | None = None,
+    keys: Bool[Tensor, "B S"] | None = None,
+) -> Glance:
     """Statistics of weights that are there, or of those that a view would have.
 
-    Short inputs are looked at directly; long ones by the Triton kernel on CUDA, else in blocks.
+    `queries` and `keys` say which positions are tokens, where some are padding.
     """
+    seen = seen.detach() if isinstance(seen, Tensor) else _detached(seen)
+    if queries is None and keys is None:
+        glance = _observe(seen, keep)
+    else:
+        glance = observe_tokens(seen, keep, _observe, queries, keys)
+    if not keep.zoom or isinstance(seen, Tensor):
+        return glance
+    return replace(glance, zoom=_zoom(seen, blind=glance.where < 0))
+
+
+def _zoom(view: View, *, blind: Bool[Tensor, "B N T"]) -> View:
+    """Queries and keys rounded, with the log-sum-exp of just these; who looks nowhere stays so."""
+    rounded = half(view)
+    lse = _observe(rounded, ROWS).lse
+    assert lse is not None  # a view knows its scores
+    return replace(rounded, lse=lse.float().masked_fill(blind, -torch.inf))
+
+
+def _observe(seen: Seen, keep: Keep) -> Glance:
+    """Long inputs by the Triton kernel on CUDA; all else in blocks."""
     if isinstance(seen, Tensor):
-        weights = seen.detach()
-        return dense.observe(weights.to(torch.promote_types(weights.dtype, torch.float32)), keep)
-    view = _detached(seen)
-    _, _, queries, keys = view.shape
-    if max(queries, keys) <= keep.dense or queries * keys == 0:
-        glance = _directly(view, keep)
-    elif _suits_triton(view, keep):
+        return dense.observe(seen.to(torch.promote_types(seen.dtype, torch.float32)), keep)
+    if not keep.holds(*seen.shape[2:]) and 0 not in seen.shape and _suits_triton(seen, keep):
         from saccade.attention.kernels.look import tiles
 
-        glance = tiles.observe(view, keep)
-    else:
-        glance = blocks.observe(view, keep)
-    return replace(glance, zoom=half(view, glance.lse)) if keep.zoom else glance
+        return tiles.observe(seen, keep)
+    return blocks.observe(seen, keep)
 
 
 def _suits_triton(view: View, keep: Keep) -> bool:
@@ -41,13 +61,6 @@ def _suits_triton(view: View, keep: Keep) -> bool:
     if not view.q.is_cuda or view.q.dtype == torch.float64 or keep.top > MOST_TOP:
         return False
     return HAS_TRITON
-
-
-def _directly(view: View, keep: Keep) -> Glance:
-    scores = view.scores()
-    lse = view.normaliser(scores)
-    weights = (scores - lse.masked_fill(lse == -torch.inf, 0.0)[..., None]).exp()
-    return dense.observe(weights, keep, lse=lse, causal=view.causal, reach=view.reach)
 
 
 def _detached(view: View) -> View:

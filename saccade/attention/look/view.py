@@ -1,10 +1,10 @@
 """All that attention weights follow from, held without ever building them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.attention import masks
@@ -47,9 +47,37 @@ class View:
         """How many query heads share a key head."""
         return self.q.shape[1] // self.k.shape[1]
 
+    @property
+    def precision(self) -> torch.dtype:
+        """Single or better: what scores are computed in."""
+        return torch.promote_types(self.q.dtype, torch.float32)
+
+    def part(self, rows: list[int] | slice, queries: slice, keys: slice) -> "View":
+        """Some rows of the batch, some of their queries and keys.
+
+        Being causal or near is told from the end: the last query must stay beside the last key.
+        """
+
+        def some(side: Tensor | None) -> Tensor | None:
+            if side is None:
+                return None
+            side = side[rows] if len(side) > 1 else side
+            side = side[:, :, queries] if side.shape[2] > 1 else side
+            return side[..., keys] if side.shape[3] > 1 else side
+
+        mask = some(self.mask)
+        return replace(
+            self,
+            q=self.q[rows][:, :, queries],
+            k=self.k[rows][:, :, keys],
+            mask=None if mask is None or bool(mask.all()) else mask,
+            bias=some(self.bias),
+            lse=None if self.lse is None else self.lse[rows][:, :, queries],
+        )
+
     def scores(self) -> Float[Tensor, "B N T S"]:
         """Every score, UNSEEN where a query may not look; in single precision or better."""
-        precision = torch.promote_types(self.q.dtype, torch.float32)
+        precision = self.precision
         keys = self.k.to(precision).repeat_interleave(self.group, dim=1)
         scores = self.q.to(precision) @ keys.mT * self.scale
         if self.softcap is not None:
@@ -73,7 +101,7 @@ class View:
         return allowed
 
     def normaliser(
-        self, scores: Float[Tensor, "b n t s"], *, heads: slice = slice(None)
+        self, scores: Float[Tensor, "b n t s"], *, heads: slice | Int[Tensor, " n"] = slice(None)
     ) -> Float[Tensor, "b n t"]:
         """The log-sum-exp of each query's scores; −∞ for a query that may look nowhere."""
         if self.sink is None:

@@ -1,5 +1,6 @@
 """Attaching watchers to a model's sites, ours or anybody's, for as long as a block runs."""
 
+import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 
@@ -22,15 +23,24 @@ def sites(model: nn.Module) -> dict[str, Site]:
     return {name.removesuffix("_attention"): module for name, module in found}
 
 
+def _ignored(*_: object) -> None: ...
+
+
 @contextmanager
 def watching(
-    model: nn.Module, record: Record, *, only: str = ""
+    model: nn.Module,
+    record: Record,
+    *,
+    only: str = "",
+    follow: Record = _ignored,
+    begin: Callable[[], None] = _ignored,
 ) -> Generator[dict[str, tuple[Axis, Axis]], None, None]:
     """Show what every site whose name ends in `only` sees to `record`, with the site's name.
 
     Gives what the rows and columns of each site are, and once it was called what they were then: an
     image of another size has another grid. Who looked before goes on looking: one block may lie
-    inside another.
+    inside another. `begin` hears of each forward pass, and `follow` of the sites of others' modules
+    that are not asked for. Other threads are not watched.
     """
 
     def watcher(name: str) -> Watcher | None:
@@ -45,10 +55,23 @@ def watching(
             site.watcher = _seeing(site, name, record, axes)
         others = not own or any(not _is_ours(model.get_submodule(p)) for p in attending(model))
         if others:
-            undo.enter_context(session.watching(model, watcher, known=axes))
+            heard = session.watching(model, watcher, known=axes, follow=follow, begin=begin)
+            undo.enter_context(heard)
         elif not watched:
             raise ConfigError(f"no site ends in only={only!r}; there are: {', '.join(own)}")
+        else:
+            undo.callback(model.register_forward_pre_hook(_each_time(begin)).remove)
         yield axes
+
+
+def _each_time(begin: Callable[[], None]) -> Callable[..., None]:
+    thread = threading.get_ident()
+
+    def hook(*_: object) -> None:
+        if threading.get_ident() == thread:
+            begin()
+
+    return hook
 
 
 def _is_ours(module: nn.Module) -> bool:
@@ -56,12 +79,13 @@ def _is_ours(module: nn.Module) -> bool:
 
 
 def _seeing(site: Site, name: str, record: Record, axes: dict[str, tuple[Axis, Axis]]) -> Watcher:
-    before = site.watcher
+    before, thread = site.watcher, threading.get_ident()
 
     def see(seen: View | Float[Tensor, "B N T S"]) -> None:
         if before is not None:
             before(seen)
-        record(name, seen)
-        axes[name] = site.rows, site.columns
+        if threading.get_ident() == thread:
+            axes[name] = site.rows, site.columns
+            record(name, seen)
 
     return see

@@ -111,6 +111,13 @@ def test_mistakes_are_named() -> None:
         saccade.show(trace, WORDS, image=torch.zeros(3, 8, 8))
     with pytest.raises(ConfigError, match=r"three colours, not shape \(8, 8\)"):
         saccade.show(seen(vit()), image=torch.zeros(8, 8))
+    for row in (-1, 2, 5):
+        with pytest.raises(ConfigError, match=rf"^row={row} is not in the batch, whose 2 rows"):
+            saccade.show(trace, WORDS, row=row)
+    with pytest.raises(ConfigError, match="tokens of 'text' are words or ids, not Tensor"):
+        saccade.show(trace, torch.rand(6))
+    with pytest.raises(ConfigError, match="tokenizer= and ids= go together: a tokenizer has ids"):
+        saccade.show(trace, tokenizer=word_pieces())
     with pytest.raises(ConfigError, match="object is no tokenizer that Saccade knows"):
         saccade.show(trace, tokenizer=object(), ids=[1, 2])
 
@@ -185,3 +192,63 @@ def test_words_that_look_at_an_image_are_a_caption(tmp_path: Path) -> None:
     cross = [site for site in look.sites if site.name.endswith("cross")]
     assert {(site.rows, site.columns) for site in cross} == {("target", "source")}
     assert page.save(tmp_path / "caption.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("form", ["tensor", "batch", "list", "tokens", "words"])
+def test_tokens_may_be_ids_in_any_form(form: str) -> None:
+    ids = torch.tensor([[4, 5, 6, 7, 1, 1], [0, 4, 5, 6, 7, 1]])
+    model = BertModel(BertConfig(vocab_size=20, intermediate_size=16, **SIZES)).eval()
+    trace, read = seen(model, input_ids=ids), word_pieces()
+    page = {
+        "tensor": lambda: saccade.show(trace, ids[1], tokenizer=read, row=1),
+        "batch": lambda: saccade.show(trace, ids, tokenizer=read, row=1),
+        "list": lambda: saccade.show(trace, ids.tolist(), tokenizer=read, row=1),
+        "tokens": lambda: saccade.show(trace, ids, row=1),
+        "words": lambda: saccade.show(trace, [WORDS, WORDS], row=1),
+    }[form]()
+    expected = ["[CLS]", " the", " employ", "ee", " eats", "[SEP]"]
+    numbers = [str(number) for number in ids[1].tolist()]
+    found = page.document.looks[0].axes["text"].tokens
+    assert found == {"tokens": numbers, "words": WORDS}.get(form, expected)
+
+
+@pytest.mark.parametrize("given", ["with padding", "without"])
+def test_padding_is_not_shown(given: str) -> None:
+    model = BertModel(BertConfig(vocab_size=20, intermediate_size=16, **SIZES)).eval()
+    mask = torch.tensor([[1] * 6, [0, 0, 1, 1, 1, 0]])
+    trace = seen(model, input_ids=torch.arange(12).view(2, 6), attention_mask=mask)
+    words = WORDS if given == "with padding" else WORDS[2:5]
+    document = saccade.show(trace, words, row=1).document
+    assert document.looks[0].axes["text"].tokens == WORDS[2:5]
+    for site in document.looks[0].sites:
+        found = values(document.blobs, site.arrays["weights"])
+        np.testing.assert_allclose(found.sum(axis=-1), np.ones((2, 3)), atol=3e-3)
+        received = values(document.blobs, site.arrays["received"])
+        np.testing.assert_allclose(received.sum(axis=-1), np.full(2, 3.0), atol=1e-2)
+
+
+@pytest.mark.parametrize("first", ["vision", "text"])
+def test_two_towers_have_their_own_axes(first: str) -> None:
+    class Towers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.vision, self.text = (
+                vit(),
+                BertModel(BertConfig(vocab_size=20, intermediate_size=16, **SIZES)),
+            )
+
+        def forward(self, ids: Tensor, image: Tensor) -> None:
+            runs = {"vision": lambda: self.vision(image), "text": lambda: self.text(ids)}
+            for name in sorted(runs, key=lambda name: name != first):
+                runs[name]()
+
+    towers = Towers().eval()
+    trace = seen(towers, ids=torch.arange(6)[None], image=torch.rand(1, 3, 8, 8))
+    (look,) = saccade.show(trace, {"text": WORDS}).document.looks
+    for site in look.sites:
+        words = look.axes[site.rows].tokens
+        assert site.rows == site.columns
+        assert words == (
+            WORDS if site.name.startswith("text") else ["<class>", "0,0", "0,1", "1,0", "1,1"]
+        )
+        assert site.arrays["weights"].shape[1:] == [len(words)] * 2

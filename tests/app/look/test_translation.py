@@ -133,3 +133,18 @@ def test_the_text_that_is_shown_is_the_one_that_a_prediction_gave(how: Decoding)
     ((_, best),) = tool(model).translate([TEXT], how)
     document = translation_document([model], TEXT, LookSettings(beam=how.beam), decoding=how)
     assert (document.looks[0].text, document.looks[0].score) == (best.text, best.score)
+
+
+def test_what_was_predicted_is_shown_whatever_another_search_finds() -> None:
+    model = transformer()
+    ((_, best),) = tool(model).translate([TEXT], Decoding(beam=3, n_best=3))
+    other = best.others[-1]
+    assert other.tokens != best.tokens
+    document = translation_document(
+        [model], TEXT, LookSettings(beam=3), decoding=Decoding(beam=3), predicted=other
+    )
+    (look,) = document.looks
+    assert (look.text, look.score, look.beam) == (other.text, other.score, None)
+    same = translation_document([model], TEXT, LookSettings(beam=3), predicted=best)
+    assert [look.text for look in same.looks] == [one.text for one in (best, *best.others)]
+    assert same.looks[0].beam is not None

@@ -169,9 +169,31 @@ def test_huge_activations_do_not_overflow_a_zoom(view: View, powers: tuple[int, 
 def test_half_keeps_what_half_precision_already_is() -> None:
     q, k = (6e4 * draws(1, 1, 5, 4, seed=i).clamp(-1, 1) for i in range(2))
     view = View(q.half(), k.half(), 1e-9)
-    zoom = half(view, torch.zeros(1, 1, 5))
+    zoom = half(view)
     exact = view.q.double() @ view.k.double().mT * 1e-9
     torch.testing.assert_close(zoom.q.double() @ zoom.k.double().mT * zoom.scale, exact)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_zoom_of_large_queries_and_keys_sums_to_one_and_keeps_its_bound(
+    dtype: torch.dtype,
+) -> None:
+    q, k = (9 * draws(1, 2, 150, 64, seed=i, dtype=torch.float32) for i in range(2))
+    k[..., :3] *= 8  # some channels of trained models are far larger than the rest
+    view = View(q.to(dtype), k.to(dtype), 0.02, causal=True)
+    zoom = observe(view, Keep(dense=0, zoom=True)).zoom
+    assert zoom is not None
+    size = (
+        view.q.double().abs() @ view.k.double().abs().mT * view.scale / 1024
+    )  # of a score's error
+    exact = torch.from_numpy(truth(view).weights)
+    seen = torch.stack([tile(zoom, n, slice(None), slice(None)) for n in range(2)])[None].double()
+    assert zoom.lse is not None
+    rounding = 16 * float(zoom.lse.abs().max()) * torch.finfo(torch.float32).eps
+    assert (seen.sum(dim=-1) - 1).abs().max() <= rounding
+    worst = size.tril().amax(dim=-1, keepdim=True)
+    bound = exact * (1 - exact) * torch.expm1(2 * worst)
+    assert ((seen - exact).abs() <= bound + rounding).all()
 
 
 @pytest.mark.parametrize("hides", ["mask", "bias", "causal", "reach"])

@@ -44,9 +44,9 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ran
 
 
-def test_short_inputs_are_looked_at_directly_and_keep_their_weights(ways: list[str]) -> None:
+def test_short_inputs_keep_their_weights(ways: list[str]) -> None:
     glance = observe(VIEW, Keep(dense=6))
-    assert ways == ["dense"]
+    assert ways == ["blocks"]
     torch.testing.assert_close(glance.weights, VIEW.weights())
 
 
@@ -60,10 +60,9 @@ def test_long_inputs_are_looked_at_in_blocks_and_keep_no_weights(
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(0, 6), (5, 0)])
-def test_emptiness_is_looked_at_directly(ways: list[str], queries: int, keys: int) -> None:
+def test_emptiness_is_no_trouble(queries: int, keys: int) -> None:
     view = replace(VIEW, q=VIEW.q[:, :, :queries], k=VIEW.k[:, :, :keys])
     glance = observe(view, Keep(dense=0, zoom=True))
-    assert ways == ["dense"]
     assert glance.lse.shape == (2, 2, queries)
 
 
@@ -132,11 +131,11 @@ def test_a_zoom_is_kept_only_when_asked_for(size: int) -> None:
     assert isinstance(glance, Glance)
     assert glance.zoom is not None
     assert glance.zoom.q.dtype == glance.zoom.k.dtype == torch.float16
-    assert torch.equal(glance.zoom.lse, glance.lse)  # type: ignore[arg-type]
+    torch.testing.assert_close(glance.zoom.lse, glance.lse, atol=2e-3, rtol=0)
 
 
 def test_weights_that_are_shown_are_the_statistics_own() -> None:
     weights = VIEW.weights()
     glance = observe(weights, Keep())
     assert torch.equal(glance.weights, weights)  # type: ignore[arg-type]
-    assert glance.lse.isnan().all()  # nobody knows it
+    assert glance.lse is None  # nobody knows it

@@ -47,7 +47,9 @@ def test_rollout_of_an_encoder_leaves_padding_out() -> None:
     ):
         model(TOKENS, lengths, TOKENS[:, :5])
     layers = [weights for name, weights in trace.weights().items() if name.startswith("encoder")]
-    torch.testing.assert_close(rollout.mixture["encoder"], recursion(layers, buckets(20, 20)))
+    mixture, expected = rollout.mixture["encoder"], recursion(layers, buckets(20, 20))
+    for row, length in enumerate(lengths):  # what is padding looks nowhere in a trace
+        torch.testing.assert_close(mixture[row, :length], expected[row, :length])
     assert rollout.mixture["encoder"][1, :12, 12:].eq(0).all()
 
 

@@ -11,7 +11,7 @@ from saccade.app.look.captioning.images import ShownImage
 from saccade.app.look.captioning.sites import KEEP, caption_sites
 from saccade.app.look.document import LookDocument, LookEntry
 from saccade.app.look.matrix import one_matrix, site_named
-from saccade.app.look.search import hypothesis_entry, run_search, written_axes
+from saccade.app.look.search import as_predicted, hypothesis_entry, run_search, written_axes
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.attention.axes import Axis
 from saccade.data.words import word_spans, words
@@ -58,7 +58,7 @@ def caption_look(
         image=image.pixels,
         title=f"{model.name}: {what}, {which}",
         caption=one.text,
-        document=lambda: caption_document([model], [image], how, decoding=decoding),
+        document=lambda: caption_document([model], [image], how, decoding=decoding, predicted=one),
         hard=_is_hard(model.tool),
         boxes=image.boxes,
     )
@@ -70,10 +70,12 @@ def caption_document(
     how: LookSettings,
     *,
     decoding: Decoding | None = None,
+    predicted: WrittenCaption | None = None,
 ) -> LookDocument:
     """Caption images with one model or two, and show where they looked for each word.
 
-    One image by one model comes with the n-best list and the history of the search.
+    One image by one model comes with the n-best list and the history of the search. What was
+    `predicted` of it is shown whatever another search finds.
     """
     blobs, looks = Blobs(), list[LookEntry]()
     n_best = how.beam if len(models) == len(images) == 1 else 1
@@ -81,7 +83,7 @@ def caption_document(
     size = how.budget // (len(models) * len(images) * n_best)
     for model in models:
         for number, image in enumerate(images):
-            found = _looks(model, image, search, size, blobs)
+            found = _looks(model, image, search, size, blobs, predicted)
             looks += [replace(look, image=number) for look in found]
     seen = max(model.tool.settings.image for model in models)
     subject = images[0].name if len(images) == 1 else f"{len(images)} pictures"
@@ -90,7 +92,12 @@ def caption_document(
 
 
 def _looks(
-    model: NamedModel[ImageCaptioner], image: ShownImage, search: Decoding, size: int, blobs: Blobs
+    model: NamedModel[ImageCaptioner],
+    image: ShownImage,
+    search: Decoding,
+    size: int,
+    blobs: Blobs,
+    predicted: WrittenCaption | None,
 ) -> list[LookEntry]:
     """The n-best list of one search; each hypothesis is then run teacher-forced and watched."""
     captioner, vocabulary = model.tool, model.tool.vocabulary
@@ -100,7 +107,7 @@ def _looks(
         search,
         vocabulary,
     )
-    beam = beam if search.n_best > 1 else None
+    best, beam = as_predicted(best, beam if search.n_best > 1 else None, predicted)
     looks: list[LookEntry] = []
     for place, one in enumerate((best, *best.others)):
         seen = teacher_forced_caption(

@@ -21,17 +21,18 @@ def observe(
     queries, keys = weights.shape[2:]
     highest, where = weights.max(dim=-1) if keys else _nothing(weights)
     blind = highest == 0
-    lse = weights.new_full(highest.shape, torch.nan) if lse is None else lse
+    tiny = torch.finfo(weights.dtype).tiny
     near = masks.window(queries, keys, reach=keep.local, device=weights.device)
     return Glance(
-        lse=lse.masked_fill(blind, -torch.inf),
-        entropy=(-torch.xlogy(weights, weights).sum(dim=-1)).clamp(min=0.0) + 0.0,
+        lse=None if lse is None else lse.masked_fill(blind, -torch.inf),
+        # A tenth of the time of `xlogy`: the least number's logarithm is finite.
+        entropy=-(weights.clamp(min=tiny).log_().mul_(weights).sum(dim=-1)).clamp(max=0.0) + 0.0,
         highest=highest,
         where=where.masked_fill(blind, -1),
         sink=weights[..., : keep.sink].sum(dim=-1),
         local=(weights * near).sum(dim=-1),
         received=weights.sum(dim=2) if keep.received else None,
-        weights=weights if max(queries, keys) <= keep.dense else None,
+        weights=weights if keep.holds(queries, keys) else None,
         causal=causal,
         reach=reach,
         keys=keys,
@@ -44,7 +45,7 @@ def _maps(weights: Float[Tensor, "B N T S"], keep: Keep) -> dict[str, object]:
     if not keep.map_side:
         return {}
     queries, keys = weights.shape[2:]
-    down, across = keep.cell(queries), keep.cell(keys)
+    down, across = keep.cells(queries, keys)
     padded = F.pad(weights, (0, -keys % across, 0, -queries % down))
     cells = padded.unflatten(3, (-1, across)).unflatten(
         2, (-1, down)

@@ -111,7 +111,7 @@ def _columns(view: View, seen: Sight, shift: Tensor, keep: Keep) -> dict[str, ob
     if not (keep.received or keep.map_side):
         return {}
     batch, heads, queries, keys = view.shape
-    down, across = keep.cell(queries), keep.cell(keys)
+    down, across = keep.cells(queries, keys)
     high, wide = -(-queries // down), -(-keys // across)
     count = ALONG_KEYS["COUNT"]
     split = max(1, across // 16)  # columns that a warp leaves of each cell

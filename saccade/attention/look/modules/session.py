@@ -47,6 +47,8 @@ def watching(
     watcher_of: Callable[[str], Watcher | None],
     *,
     known: dict[str, SiteAxes] | None = None,
+    follow: Callable[[str, Seen], None] | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> Generator[dict[str, SiteAxes], None, None]:
     """Tell `watcher_of(name)` of each look of a site, call by call, while the block runs.
 
@@ -54,10 +56,11 @@ def watching(
     others; an entry grows more exact, or is added, as calls come. Inside the block nothing else
     about the model may be changed. Whatever is attached is taken off again, also when the block
     fails. A module that runs several times in one forward pass (ALBERT's) is a site each time:
-    `encoder.0.self`, `encoder.0~2.self` and so on.
+    `encoder.0.self`, `encoder.0~2.self` and so on. `begin` hears of each pass, and `follow` of
+    sites that nobody watches. Other threads run the model unseen.
     """
     refuse(model)
-    session = _Session(model, watcher_of, {} if known is None else known)
+    session = _Session(model, watcher_of, {} if known is None else known, follow, begin)
     with ExitStack() as undo:
         undo.callback(forget)
         undo.enter_context(visible_kernels(model))
@@ -74,8 +77,11 @@ class _Session:
         model: nn.Module,
         watcher_of: Callable[[str], Watcher | None],
         known: dict[str, SiteAxes],
+        follow: Callable[[str, Seen], None] | None,
+        begin: Callable[[], None] | None,
     ) -> None:
         self.model, self.watcher_of, self.axes = model, watcher_of, known
+        self.follow, self.begin = follow, begin
         self.alone = not known
         self.names = names(model)
         self.paths = innermost(attending(model))
@@ -85,8 +91,9 @@ class _Session:
         self._refuse_unasked()
         self.ran: set[str] = set()
         self.shown: set[str] = set()
-        self.thread = _ThreadState()
-        self.listener = Listener(self.thread.running)
+        self.thread, self.elsewhere = threading.get_ident(), False
+        self.at = _Running()
+        self.listener = Listener(self.at.running)
 
     def attach(self, undo: ExitStack) -> None:
         """Note when a module runs; what torch's own small ones do belongs to who holds them."""
@@ -100,6 +107,11 @@ class _Session:
     def check(self) -> None:
         """A model that ran must have been seen, and what was not seen is told."""
         kind = type(self.model).__name__
+        if self.elsewhere and not self.ran:
+            raise ConfigError(
+                f"{kind} ran in another thread than the one that looks, and only this one is seen; "
+                "enter `saccade.looking` in the thread that runs the model"
+            )
         unseen = [path for path in self.paths if path in self.ran and path not in self.shown]
         if self.ran and not self.shown:
             who = self._described(unseen) if unseen else "none of its modules attends: it"
@@ -127,20 +139,23 @@ class _Session:
         fast = any(type(module).forward is kind.forward for kind in FAST)
 
         def noted(*args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != self.thread:
+                self.elsewhere = True
+                return forward(*args, **kwargs)
             if torch._C._is_torch_function_all_disabled():  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
                 return forward(*args, **kwargs)
-            if not fast or self.thread.aside or not _may_be_fast(module):
+            if not fast or self.at.aside or not _may_be_fast(module):
                 return self._run(path, module, forward, args, kwargs)
             with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
                 output = forward(*args, **kwargs)
             self.ran.add(path)
             if any(isinstance(one, Tensor) and one.is_nested for one in args):
                 return output  # the slow path cannot read these
-            self.thread.aside = True
+            self.at.aside = True
             try:
                 self._run(path, module, forward, args, kwargs)
             finally:
-                self.thread.aside = False
+                self.at.aside = False
             return output
 
         return noted
@@ -153,11 +168,13 @@ class _Session:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        stack, times = self.thread.stack, self.thread.times
+        stack, times = self.at.stack, self.at.times
         outermost = not stack
         if outermost:
             forget()  # a mask may be written anew between passes
             times.clear()
+            if self.begin is not None:
+                self.begin()
         self.ran.add(path)
         times[path] = time = times.get(path, 0) + 1
         run = ModuleRun(module, lambda seen: self._tell(path, time, module, seen))
@@ -176,19 +193,19 @@ class _Session:
         name = self.names[path] if time == 1 else f"{stack}~{time}.{kind}"
         if name not in self.watchers:
             self.watchers[name] = self.watcher_of(name)
-        watcher = self.watchers[name]
+        watcher = self.watchers[name] or (self.follow and partial(self.follow, name))
         if watcher is None:
             return
         with aside(module):
             what = seen()
+            _, _, queries, keys = what.shape
+            known = self.axes.get(name) or axes(self.model, path, self.names[path])
+            self.axes[name] = fitted(known, queries, keys)
             watcher(what)
-        _, _, queries, keys = what.shape
-        known = self.axes.get(name) or axes(self.model, path, self.names[path])
-        self.axes[name] = fitted(known, queries, keys)
 
 
-class _ThreadState(threading.local):
-    """Where one thread is: modules that run, how often each did in this pass."""
+class _Running:
+    """Where the model is: modules that run, how often each did in this pass."""
 
     def __init__(self) -> None:
         self.stack: list[ModuleRun] = []

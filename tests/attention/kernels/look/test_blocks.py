@@ -168,7 +168,7 @@ def test_heads_in_parallel_find_the_same_and_leave_the_threads_as_they_were(
             with torch.inference_mode(inference):
                 shared = blocks.observe(view, Keep(map_side=4))
             for name, value in alone.tensors().items():
-                assert torch.equal(shared.tensors()[name], value), name
+                torch.testing.assert_close(shared.tensors()[name], value, msg=name)
             assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

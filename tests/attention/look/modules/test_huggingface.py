@@ -67,6 +67,7 @@ TEXTS: dict[str, Callable[[], nn.Module]] = {
     "bloom": reader("BloomModel", hidden_size=32, n_layer=2, n_head=4, vocab_size=50),
     "deberta-v2": reader("DebertaV2Model", **READER),
     "mpnet": reader("MPNetModel", **READER),
+    "convbert": reader("ConvBertModel", **READER, embedding_size=32),
     "xlnet": reader("XLNetModel", d_model=32, n_layer=2, n_head=4, d_inner=64, vocab_size=50),
 }
 PAIRS: dict[str, Callable[[], nn.Module]] = {

@@ -74,7 +74,7 @@ def check_fits(lengths: Int[Tensor, "rows columns"], budget: int) -> None:
     if longest > budget:
         raise DataError(
             f"a row has {longest} tokens, more than a batch may hold ({budget}); "
-            "raise --train.batch-tokens or lower --longest"
+            f"raise --train.batch-tokens to {longest}, or leave such rows out"
         )
 
 

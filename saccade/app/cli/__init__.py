@@ -1,11 +1,18 @@
 """The command line: a literal dict of commands, and one place where errors become one line."""
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any, NamedTuple
 
 from saccade.errors import SaccadeError
+
+STOPPED = 130  # what a shell says of a program that Ctrl-C ended
 
 
 class Command(NamedTuple):
@@ -84,27 +91,30 @@ def usage() -> str:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    module, _, function = COMMANDS[name].home.partition(":")
-    command: Any = vars(import_module(module))[function]
+    with interrupted_at_once():
+        module, _, function = COMMANDS[name].home.partition(":")
+        command: Any = vars(import_module(module))[function]
+        from saccade.app.cli.options import call
     if COMMANDS[name].parses:
         return command(arguments)
-    import tyro
-
-    config = (tyro.conf.OmitArgPrefixes,)
-    tyro.cli(command, args=arguments, prog=f"saccade {name}", config=config)
+    call(command, arguments, prog=f"saccade {name}")
     return 0
 
 
 def main() -> None:
     """What the `saccade` command runs."""
+    with interrupted_at_once():
+        from saccade.app.cli.output import prepare_streams, show_help
+
+    prepare_streams()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(usage())
+        show_help(usage())
         sys.exit(0 if arguments else 2)
     if arguments[0] == "--version":
         from saccade import __version__
 
-        print(f"saccade {__version__}")
+        show_help(f"saccade {__version__}")
         sys.exit(0)
     name, *rest = arguments
     if name not in COMMANDS:
@@ -114,12 +124,33 @@ def main() -> None:
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _fail("stopped", 130)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are going
+        _fail("stopped", STOPPED)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
 
 
+@contextmanager
+def interrupted_at_once() -> Generator[None, None, None]:
+    """Ctrl-C while libraries are imported: some of them swallow it, and nothing is lost by it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        os.write(2, b"saccade: stopped\n")
+        os._exit(STOPPED)
+
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _fail(message: str, code: int) -> None:
-    print(f"saccade: {message}", file=sys.stderr)
+    from saccade.app.cli.output import fail
+
+    fail(message)
     sys.exit(code)

@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from saccade.app.cli.output import print_json
+from saccade.app.cli.output import print_json, show_table, tell
 from saccade.config import ModelConfig
 from saccade.models import PRESETS, family, preset
 from saccade.train.recipe import save_recipe, to_table
@@ -71,7 +71,7 @@ def describe_command(
     else:
         chosen = recipe(name)
         if toml:
-            print(save_recipe(chosen), end="")
+            tell(save_recipe(chosen).rstrip("\n"))
             return
         described = {**to_table(chosen), "parameters": parameters(chosen.model)}
     if json:
@@ -87,11 +87,10 @@ def parameters(config: ModelConfig) -> int:
 
 
 def _print_tables(described: dict[str, Any]) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in _flat("", described):
-        counts = name == "parameters"
-        table.add_row(name, f"{value:,}" if counts else str(value))
-    Console(highlight=False).print(table)
+    show_table(
+        (name, f"{value:,}" if name == "parameters" else str(value))
+        for name, value in _flat("", described)
+    )
 
 
 def _flat(above: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:

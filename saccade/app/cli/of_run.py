@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 
-import tyro
-
+from saccade.app.cli import interrupted_at_once
+from saccade.app.cli.options import call
+from saccade.app.cli.output import show_help
 from saccade.app.kinds import HOMES, kind_for, kind_named
 from saccade.app.kinds.base import Kind
 from saccade.errors import ConfigError, RunError
@@ -46,11 +47,11 @@ def _of_run(
         kinds = "\n\n".join(
             f"{name}:\n{indent(_teaching(command(kind_named(name))), '  ')}" for name in HOMES
         )
-        print(HELP.format(verb=verb, about=about, kinds=kinds))
+        show_help(HELP.format(verb=verb, about=about, kinds=kinds))
         return 0 if arguments else 2
-    kind = kind_for(RunFolder(run).load_recipe().task)
-    config = (tyro.conf.OmitArgPrefixes,)
-    tyro.cli(command(kind), args=arguments, prog=f"saccade {verb}", config=config)
+    with interrupted_at_once():
+        kind = kind_for(RunFolder(run).load_recipe().task)
+    call(command(kind), arguments, prog=f"saccade {verb}")
     return 0
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from saccade.app.cli.output import duration
+from saccade.printable import printable
 from saccade.train.fit import Event, Skipped, Update, Validated
 from saccade.train.run import DataProgress, Note
 
@@ -75,4 +76,4 @@ class TrainingProgress:
             self._print(now)
 
     def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(printable(text, lines=True), markup=False, soft_wrap=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy
+from saccade.app.cli.output import busy, tell, tell_drawing
 from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
 from saccade.app.look.settings import LookSettings
@@ -27,13 +27,11 @@ def look_at_text(
     """The look of one model is printed, a page may hold two. What it `writes` is printed too."""
     compares = len(models) > 1
     page = out is not None and out.suffix == ".html"
-    if compares and not page:
-        raise ConfigError("--compare is shown on a page; name it with --out x.html")
     if not compares and (writes or not page):
         with busy("looking"):
             found: MatrixLook = models[0].look(text, how)
         if writes:
-            print(found.caption)
+            tell(found.caption)
         _print(found, out)
     if out is not None and page:
         with busy("looking"):
@@ -43,7 +41,7 @@ def look_at_text(
 
 def _print(look: MatrixLook, out: Path | None) -> None:
     if len(look.rows) <= LONG:
-        print(look.text(colour=sys.stdout.isatty()))
+        tell_drawing(look.text(colour=sys.stdout.isatty()))
     elif out is None:
         raise ConfigError(f"{len(look.rows)} rows are too many to print; name a file with --out")
     if out is not None and out.suffix != ".html":

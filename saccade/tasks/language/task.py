@@ -20,7 +20,7 @@ from saccade.data.ragged import Ragged
 from saccade.data.readers import TextsRead, read_texts, splits
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import LanguageNetwork, Packable
 from saccade.tasks.base import (
     Deciding,
@@ -96,16 +96,18 @@ class LanguageBatch(NamedTuple):
         return LanguageBatch(self.words.pinned(), self.labels.pin_memory(), self.tokens)
 
 
-def read_language(settings: LanguageSettings, split: str) -> tuple[list[str], str]:
-    """The texts of a split and a line about them."""
+def read_language(settings: LanguageSettings, split: str | None) -> tuple[list[str], str]:
+    """The texts of a split and a line about them; None is all of a single file."""
     if not settings.data:
-        count = settings.sentences if split == "train" else 300
-        seed = {"train": 0, "valid": 1}.get(split, 2)
+        seeds = {"train": 0, "valid": 1, "test": 2}
+        if split not in seeds:
+            raise ConfigError(f"no split {split!r}; try one of: {', '.join(seeds)}")
+        count, seed = settings.sentences if split == "train" else 300, seeds[split]
         note = f"{count:,} sentences of the three-sentence world, split {split}"
         return three_sentences.sentences(count, seed=seed), note
     if split in ("train", "valid") and "valid" not in splits(Path(settings.data)):
         return _held_out(settings, split)
-    read = _read(settings, split)
+    read = _read(settings, split or "train")
     return read.texts, read.summary()
 
 

@@ -1,5 +1,6 @@
 """Commands that use a run: their options, what they read, when they answer, how they stop."""
 
+import ast
 import inspect
 import io
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import saccade
 from saccade.app.cli import main
 from saccade.app.cli.bench import BENCHES
 from saccade.app.cli.inputs import file_named
@@ -33,10 +35,17 @@ def run(arguments: list[str], monkeypatch: Patch) -> int:
     return int(end.value.code or 0)
 
 
-def options(text: str) -> dict[str, str]:
-    """Each option of a help page with what is said of it."""
-    found = re.findall(r"^\W*(--[\w.-]+)[^\n]*?(?:  +|\n\W+)([^\n]*)", text, flags=re.MULTILINE)
-    return {name: re.sub(r"[│|]", "", about).strip() for name, about in found}
+def without_help(page: str) -> list[str]:
+    """The options of a help page of which nothing is said before their default."""
+    entries: list[str] = []
+    for line in page.partition("show this help message")[2].splitlines():
+        words = " ".join(line.strip("╭╮╰╯│─ ").split())
+        if re.match("--?[a-z]", words):
+            entries.append(words)
+        elif entries:
+            entries[-1] += f" {words}"
+    assert len(entries) > 3
+    return [one for one in entries if not re.search(r"\. \((default|required)", one)]
 
 
 def help_of(monkeypatch: Patch, capsys: Capture, *arguments: str) -> str:
@@ -55,18 +64,42 @@ def test_every_option_of_every_kind_has_a_help_text(
     capsys: Capture,
 ) -> None:
     for folder in (translator, writer, captioner):
-        found = options(help_of(monkeypatch, capsys, command, str(folder)))
-        assert len(found) > 4
-        assert not [name for name, about in found.items() if not re.match(r"[^(\W]", about)]
+        assert without_help(help_of(monkeypatch, capsys, command, str(folder))) == []
 
 
 def test_every_option_of_the_other_commands_has_a_help_text(
     monkeypatch: Patch, capsys: Capture
 ) -> None:
     for command in (["export"], ["serve"], *(["bench", name] for name in BENCHES)):
-        found = options(help_of(monkeypatch, capsys, *command))
-        assert len(found) > 2, command
-        assert not [name for name, about in found.items() if not re.match(r"[^(\W]", about)]
+        assert without_help(help_of(monkeypatch, capsys, *command)) == [], command
+
+
+def advised(path: Path) -> set[str]:
+    """The options that messages of a file name: its strings but for docstrings."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docs = {
+        ast.get_docstring(one, clean=False) for one in ast.walk(tree) if isinstance(one, documented)
+    }
+    texts = (one.value for one in ast.walk(tree) if isinstance(one, ast.Constant))
+    strings = (text for text in texts if isinstance(text, str) and text not in docs)
+    return {name for text in strings for name in re.findall(r"(?<!\S)--[a-z][\w.-]*\w", text)}
+
+
+def test_every_option_that_a_message_names_is_there(
+    translator: Path, writer: Path, captioner: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    runs = [str(folder) for folder in (translator, writer, captioner)]
+    commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
+    commands += [["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos")]
+    commands += [["export"], ["serve"], ["describe"], ["demo"]]
+    pages = (help_of(monkeypatch, capsys, *command) for command in commands)
+    known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}
+    root = Path(saccade.__file__).parent
+    files = [path for path in root.rglob("*.py") if "bench" not in path.parts]
+    named = {name: path.name for path in files for name in advised(path)}
+    others = {"--help", "--version", "--nproc-per-node"}
+    assert {name: named[name] for name in set(named) - known - others} == {}
 
 
 def test_every_argument_of_a_kind_is_named_in_its_docstring() -> None:
@@ -123,7 +156,8 @@ class Typing:
         reading, writing = os.pipe()
         self.answers: list[str] = []
         self._answered = threading.Semaphore(0)
-        monkeypatch.setattr(sys, "stdin", os.fdopen(reading, encoding="utf-8"))
+        self.reading = os.fdopen(reading, encoding="utf-8")
+        monkeypatch.setattr(sys, "stdin", self.reading)
         monkeypatch.setattr(sys, "stdout", self)
         self.encoding = "utf-8"
         threading.Thread(target=self._type, args=(writing, lines), daemon=True).start()
@@ -155,6 +189,7 @@ def test_each_line_is_answered_before_the_next_is_typed_with_the_same_text(
     with monkeypatch.context() as patch:
         typing = Typing(patch, LINES)
         assert run(["predict", str(translator), *how], patch) == 0
+        typing.reading.close()
     assert "".join(typing.answers) == together
 
 

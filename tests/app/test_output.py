@@ -19,6 +19,7 @@ from saccade.app.cli.output import (
     tell,
     tell_drawing,
 )
+from saccade.app.look.draw.terminal import draw_text
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
@@ -62,7 +63,7 @@ def test_no_terminal_obeys_what_others_wrote(monkeypatch: Patch, capsys: Capture
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     tell(HOSTILE, "name\tof two")
-    tell_drawing(f"\x1b[1m{HOSTILE}\x1b[0m")
+    tell_drawing(draw_text([HOSTILE], [HOSTILE], [[0.5]], colour=True))
     print_json({HOSTILE: [HOSTILE]})
     print_scores({"split": HOSTILE, "by": {HOSTILE: 1.0}, "note": ["[/red] [bold]"]})
     show_table([(HOSTILE, "1")], head=("x", "y"))

@@ -80,13 +80,14 @@ def show_help(text: str) -> None:
 
 def show_table(rows: Iterable[Sequence[str]], *, head: Sequence[str] = ()) -> None:
     """Columns; under a `head` all but the first hold numbers. Where nobody looks nothing wraps."""
+    cells = [[Text(printable(cell)) for cell in row] for row in rows]
     table = Table(box=None, pad_edge=False, show_header=bool(head))
-    for place, name in enumerate(head):
-        table.add_column(name, justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(highlight=False)
-    console.print(table, width=None if console.is_terminal else _UNWRAPPED)
+    for place, name in enumerate(head or [""] * max(map(len, cells), default=0)):
+        table.add_column(name, justify="right" if head and place else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else _UNWRAPPED
+    Console(highlight=False, width=width).print(table)
 
 
 def print_json(values: Any) -> None:

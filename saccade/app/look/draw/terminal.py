@@ -4,12 +4,14 @@ from rich.console import Console
 from rich.text import Text
 
 from saccade.app.look.draw.colour import ink, shade
+from saccade.printable import printable
 
 
 def draw_text(
     rows: list[str], columns: list[str], weights: list[list[float]], *, colour: bool
 ) -> str:
     """A line for each row's word: what it looked at, the darker or the sooner the more."""
+    rows, columns = ([printable(word) for word in words] for words in (rows, columns))
     width = max(map(len, rows), default=0)
     draw = _shaded if colour else _listed
     return "\n".join(f"{word:>{width}}  {draw(columns, line)}" for word, line in zip(rows, weights))

@@ -47,8 +47,10 @@ class CaptionSource:
     def places(self) -> ImageFinder:
         """Where its images may lie: with it, or in a folder named as the file is: train2017."""
         stem = Path(self.entry.name).name.partition(".")[0].removeprefix("captions_")
-        near = str(Path(self.entry.name).parent.relative_to(self.entry.folder))
-        return ImageFinder(self.tree, self.entry.folder, ("images", stem, f"images/{stem}", near))
+        near = Path(self.entry.name).parent.relative_to(self.entry.folder).as_posix()
+        places = ("", "images", stem, f"images/{stem}")
+        below = [join(above, place) for above in ("", near.strip(".")) for place in places]
+        return ImageFinder(self.tree, self.entry.folder, below)
 
     def lines(self) -> Iterator[bytes | None]:
         if isinstance(self.tree, Folder):

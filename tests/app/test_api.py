@@ -149,7 +149,7 @@ def test_what_a_language_model_wrote_can_be_looked_at(tmp_path: Path) -> None:
     model = saccade.load(tmp_path / "gpt", device="cpu")
     for one in model.predict("I am", count=2, most_tokens=4, seed=5):
         look = one.look()
-        assert len(look.rows) == len(one._generated.tokens)
+        assert len(look.rows) == len(one.tokens)
         (entry,) = look.document().looks
         assert entry.text == one.text == look.caption
         assert entry.score == one.score

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import saccade
 from saccade.app.cli import main
@@ -234,6 +235,19 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     finally:
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == "saccade: stopped\n"
+
+
+def test_no_memory_is_one_line_and_exit_code_1(
+    translator: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    def huge(*given: Any, **more: Any) -> None:
+        torch.empty(1 << 60, dtype=torch.uint8)
+
+    monkeypatch.setattr("saccade.app.kinds.translation.load", huge)
+    assert run(["predict", str(translator), "hi"], monkeypatch) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("saccade: out of memory (")
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.slow

@@ -91,6 +91,11 @@ def test_a_list_told_value_by_value_is_the_same_json(values: list[object], capsy
     assert json.loads(alone) == values
 
 
+def test_json_has_no_number_that_json_lacks(capsys: Capture) -> None:
+    print_json({"score": float("-inf"), "all": [float("nan"), 1.5, (2, float("inf"))]})
+    assert json.loads(capsys.readouterr().out) == {"score": None, "all": [None, 1.5, [2, None]]}
+
+
 def test_a_long_cell_is_whole_where_nobody_looks(capsys: Capture) -> None:
     print_scores({"signature": "x" * 300})
     assert "x" * 300 in capsys.readouterr().out

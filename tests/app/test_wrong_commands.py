@@ -40,8 +40,8 @@ def runs(
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of every sort, good and bad."""
+def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of every sort, good and bad, and runs of which something is missing."""
     place = tmp_path_factory.mktemp("workshop")
     files: dict[str, bytes] = {
         "good.txt": SENTENCES.encode() * 20,
@@ -67,6 +67,16 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in files.items():
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_bytes(content)
+    weights, tokenizer, config = "model.safetensors", "tokenizer.json", "config.json"
+    runs = {"half": (weights, None), "mute": (tokenizer, None)}
+    runs |= {"garbled": (config, b"{"), "cut": (weights, b"cut")}
+    for name, (part, content) in runs.items():
+        (place / name).mkdir()
+        for one in (weights, tokenizer, config):
+            shutil.copy(translator / one, place / name)
+        (place / name / part).unlink()
+        if content is not None:
+            (place / name / part).write_bytes(content)
     Image.new("RGB", (40, 40), "red").save(place / "dot.png")
     return place
 

@@ -126,9 +126,20 @@ def main() -> None:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are going
         _fail("stopped", STOPPED)
+    except (MemoryError, RuntimeError) as error:
+        if not _lacks_memory(error):
+            raise
+        reason = str(error).partition("\n")[0][:200]
+        _fail(f"out of memory ({reason}); take a smaller model, batch or beam", 1)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether Python, torch on a CPU, or torch on a GPU found no room."""
+    told = ("can't allocate memory", "not enough memory", "out of memory")
+    return isinstance(error, MemoryError) or any(one in str(error) for one in told)
 
 
 @contextmanager

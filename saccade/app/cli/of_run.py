@@ -1,6 +1,7 @@
 """`saccade predict|eval|look RUN …`: work and options are those of the run's kind."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 
@@ -58,14 +59,16 @@ def _of_run(
 def _named_run(arguments: list[str]) -> Path | None:
     """The first argument that is a run's folder; else the first that is no option must be one."""
     for one in arguments:
-        if (Path(one) / "config.json").is_file():
-            return Path(one)
+        with suppress(OSError, ValueError):  # too long for a name: a text
+            if (Path(one) / "config.json").is_file():
+                return Path(one)
     if not arguments or arguments[0].startswith("-"):
         return None
     path = Path(arguments[0])
-    if not path.is_dir():
-        raise RunError(f"there is no run at {path}; `saccade train NAME` makes one")
-    return path
+    with suppress(OSError, ValueError):
+        if path.is_dir():
+            return path
+    raise RunError(f"there is no run at {arguments[0][:200]}; `saccade train NAME` makes one")
 
 
 def _teaching(command: Callable[..., None]) -> str:

@@ -5,6 +5,7 @@ The one door out: text of others is made printable here, whatever the terminal o
 
 import io
 import json
+import math
 import re
 import sys
 import threading
@@ -113,8 +114,17 @@ def json_list(*, wanted: bool = True) -> Generator[Callable[[Any], None], None, 
 
 def _json(values: Any) -> str:
     """As people read it, but for what a terminal would obey or its encoding lacks."""
-    text = json.dumps(values, ensure_ascii=False, indent=2)
+    text = json.dumps(_finite(values), ensure_ascii=False, indent=2, allow_nan=False)
     return _SPECIAL.sub(lambda found: _json_mark(found[0]), text)
+
+
+def _finite(values: Any) -> Any:
+    """The same with null for numbers that JSON does not have."""
+    if isinstance(values, dict):
+        return {key: _finite(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def _json_mark(mark: str) -> str:

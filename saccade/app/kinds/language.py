@@ -60,6 +60,11 @@ class LanguagePrediction:
     _generated: Generated
     _model: "LanguageModel"
 
+    @property
+    def tokens(self) -> list[int]:
+        """Of the prompt and of what was written."""
+        return self._generated.tokens
+
     def look(self) -> MatrixLook:
         """Where each word of the text looked, that of the prompt and what was written."""
         return self._model.look_at(self.prompt, LookSettings(), self._generated)

@@ -1,7 +1,7 @@
 """Translation: sentences in, sentences out, and which source words each word looked at."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, overload
 
@@ -138,7 +138,9 @@ class TranslationModel:
         """Translate texts, of which the `first` has this number: drawn words depend on it."""
         made: dict[int, Prediction] = {}
         streams = list(range(first, first + len(texts)))
-        found = self.engine.translate(texts, how) if self.engine is not None else None
+        found = None
+        if self.engine is not None:  # whose draws know no streams
+            found = self.engine.translate(texts, replace(how, seed=how.seed ^ first))
         for row, translated in found or self.tool.translate(texts, how, look=look, streams=streams):
             made[row] = self._prediction(self.tool.watched(translated) if look else translated, how)
             progress(len(made), len(texts))

@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from saccade.app.cli.progress import training_shown
 from saccade.app.export.ctranslate2 import Quantization
-from saccade.app.export.make import export_run
+from saccade.app.export.make import check_exportable, export_run
 from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Engine, LoadedRun
 from saccade.app.kinds.soundness import check_weights
@@ -90,6 +90,17 @@ def load(
     With engine="ctranslate2" they are exported into the run's folder if no fresh export is there,
     and that engine decodes; `engine_precision` is how it holds the weights.
     """
+    for name, value, known in (
+        ("engine", engine, get_args(Engine)),
+        ("engine_precision", engine_precision, get_args(Quantization)),
+    ):
+        if value not in known:
+            raise ConfigError(f"{name}={value!r} is not one of {', '.join(known)}")
+    if engine == "saccade" and engine_precision != "float32":
+        raise ConfigError(
+            f"engine_precision={engine_precision!r} is for engine='ctranslate2'; our own decoder "
+            "has precision"
+        )
     folder = RunFolder(Path(run))
     if not folder.path.is_dir():
         raise RunError(f"there is no run at {run}; `saccade train NAME` makes one")
@@ -100,6 +111,8 @@ def load(
             f"engine='ctranslate2' decodes text alone, and this run is of {kind.name}; leave the "
             "engine out"
         )
+    if engine == "ctranslate2":
+        check_exportable(recipe.model, "ctranslate2")  # before weights are read
     network = folder.load_model(choose_device(device))
     loaded = LoadedRun(folder, recipe, network)
     check_weights(loaded)

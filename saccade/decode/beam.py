@@ -24,7 +24,7 @@ class Beam:
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ConfigError(f"beam size={self.size} must be at least 1")
-        if self.length_penalty < 0:
+        if not 0 <= self.length_penalty < float("inf"):
             raise ConfigError(f"length_penalty={self.length_penalty} must be 0 or more")
 
     def penalty(self, length: int) -> float:

@@ -18,6 +18,7 @@ from saccade.decode.search_state import SearchMethod
 from saccade.errors import ConfigError
 
 LARGEST_BEAM = 1000
+SEEDS = 2**63
 AnyPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 
 
@@ -57,6 +58,8 @@ class Decoding:
             raise ConfigError(f"n_best={self.n_best} must be from 1 to beam={self.beam}")
         if self.sample and self.n_best > 1:
             raise ConfigError("n_best needs a beam; to sample several, ask several times")
+        if not -SEEDS <= self.seed < SEEDS:
+            raise ConfigError(f"seed={self.seed} must be from {-SEEDS} to {SEEDS - 1}")
         _ = self.method  # beam and sampler refuse what cannot be
 
     @property

@@ -46,7 +46,7 @@ class Sampler:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.temperature <= 0:
+        if not self.temperature > 0:
             raise ConfigError(
                 f"temperature={self.temperature} must be above 0; for the best word use greedy"
             )

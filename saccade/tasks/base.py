@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
@@ -253,10 +253,11 @@ def refuse_without_data(settings: TaskSettings, *names: str) -> None:
             )
 
 
-def check_split(split: str, known: Sequence[str], of: str) -> None:
-    """Refuse a split that built-in data have not."""
+def check_split(split: str, known: Collection[str], of: str) -> str:
+    """A split that built-in data have; any other is refused."""
     if split not in known:
         raise DataError(f"{of} has no split '{printable(split)}'; there are: {', '.join(known)}")
+    return split
 
 
 def shard_rows(rows: Tensor, shard: int, shards: int) -> tuple[Tensor, bool]:

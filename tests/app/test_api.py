@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +13,18 @@ import torch
 import saccade
 from saccade.app.kinds.language import LanguageModel
 from saccade.app.kinds.translation import TranslationModel
+from saccade.app.look.settings import LookSettings
 from saccade.errors import ConfigError, DataError, RunError
+from saccade.models.text.gpt import GptConfig
+from saccade.tasks.language.task import LanguageSettings
+from saccade.train.recipes import RECIPES
+from saccade.train.run import train
+from tests.app.conftest import QUICK
+
+
+def _load(folder: Path, **options: Any) -> Any:
+    """As somebody calls it whose types nobody checks."""
+    return getattr(saccade.load, "__wrapped__", saccade.load)(folder, **options)
 
 
 def load_translator(folder: Path) -> TranslationModel:
@@ -84,6 +97,110 @@ def test_a_language_model_writes_the_same_for_the_same_seed(writer: Path) -> Non
     one, other = (model.predict("I", count=3, most_tokens=5, seed=7) for _ in range(2))
     assert [text.text for text in one] == [text.text for text in other]
     assert all(text.text.startswith("I") for text in one)
+
+
+def test_a_list_of_prompts_gives_what_each_gives_alone(writer: Path) -> None:
+    model = saccade.load(writer, device="cpu")
+    sizes = {"count": 2, "most_tokens": 4}
+    together = model.predict(["I", "I am"], **sizes)
+    alone = [*model.predict("I", **sizes), *model.predict("I am", **sizes)]
+    assert [one.text for one in together] == [one.text for one in alone]
+    assert [one.prompt for one in together] == ["I", "I", "I am", "I am"]
+
+
+def test_a_beam_asks_a_language_model_for_a_search(writer: Path) -> None:
+    model = saccade.load(writer, device="cpu")
+    (found,) = model.predict("I", beam=3, n_best=3, most_tokens=5)
+    every = [found, *found.others]
+    assert len({one.text for one in every}) == 3
+    assert [one.score for one in every] == sorted((one.score for one in every), reverse=True)
+    (greedy,) = model.predict("I", beam=1, most_tokens=5)
+    assert greedy.text == model.predict("I", sample=False, beam=1, most_tokens=5)[0].text
+    for seed in (1, 2):  # a search does not depend on chance
+        assert model.predict("I", beam=3, most_tokens=5, seed=seed)[0].text == found.text
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"beam": 3, "sample": True}, "beam=3 searches, and sample=True is of words drawn"),
+        ({"beam": 3, "count": 2}, "count=2: a search finds the same text each time"),
+        ({"n_best": 2}, "n_best=2 is of a search"),
+        ({"count": 0}, "count=0 must be at least 1"),
+        ({"most_tokens": 0}, "most_tokens=0 must be at least 1"),
+        ({"seed": 2**63}, "seed=9223372036854775808 must be from"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    options: dict[str, int], told: str, writer: Path
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{told}"):
+        saccade.load(writer, device="cpu").predict("I", **options)
+
+
+def test_what_a_language_model_wrote_can_be_looked_at(tmp_path: Path) -> None:
+    recipe = replace(
+        RECIPES["gpt"],
+        model=GptConfig(width=16, depth=1, heads=2),
+        task=LanguageSettings(unit="lines", level="words", sentences=60),
+        train=QUICK,
+    )
+    train(recipe, tmp_path / "gpt", lambda event: None)
+    model = saccade.load(tmp_path / "gpt", device="cpu")
+    for one in model.predict("I am", count=2, most_tokens=4, seed=5):
+        look = one.look()
+        assert len(look.rows) == len(one.tokens)
+        (entry,) = look.document().looks
+        assert entry.text == one.text == look.caption
+        assert entry.score == one.score
+    asked = LookSettings(most_tokens=3)
+    assert model.look("I am", asked).caption == model.look("I am", asked).document().looks[0].text
+
+
+@pytest.mark.parametrize("given", [b"The dog.", 3, None, ["a", b"b"], Path("x.txt")])
+def test_what_is_no_text_is_refused_in_one_line(
+    given: object, translator: Path, writer: Path
+) -> None:
+    for folder in (translator, writer):
+        with pytest.raises(DataError, match=r"^give a text or a list of texts, not "):
+            saccade.load(folder, device="cpu").predict(given)
+
+
+def test_what_is_no_image_is_refused_in_one_line(captioner: Path) -> None:
+    model = saccade.load(captioner, device="cpu")
+    for given in (3, None, [None], ("a.png",)):
+        with pytest.raises(DataError, match=r"is no image; give a file, its bytes"):
+            model.predict(given)
+    assert model.predict([]) == []
+
+
+def test_python_shows_predictions_and_models_in_short(
+    translator: Path, writer: Path, captioner: Path
+) -> None:
+    image = torch.zeros(3, 40, 40, dtype=torch.uint8)
+    for folder, given in ((translator, "The dog."), (writer, "I"), (captioner, image)):
+        model = saccade.load(folder, device="cpu")
+        made = model.predict(given)
+        assert len(repr(model)) < 200
+        assert folder.name in repr(model)
+        assert len(repr(made)) < 400
+        assert "tensor" not in repr(made)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"engine": "foo"}, "engine='foo' is not one of saccade, ctranslate2"),
+        ({"engine_precision": "int3"}, "engine_precision='int3' is not one of float32"),
+        ({"engine_precision": "int8"}, "engine_precision='int8' is for engine='ctranslate2'"),
+        ({"engine": "ctranslate2"}, "CTranslate2 runs Transformer and Gpt models"),
+    ],
+)
+def test_an_engine_that_is_none_is_refused(
+    options: dict[str, str], told: str, translator: Path
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{told}"):
+        _load(translator, **options)
 
 
 def test_a_model_without_attention_says_so(writer: Path) -> None:

@@ -99,10 +99,11 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
 
 
 def test_a_caption_and_a_translation_are_not_compared(
-    captioner: Path, translator: Path, photo: Path
+    captioner: Path, translator: Path, photo: Path, tmp_path: Path
 ) -> None:
+    both = {"compare": str(translator), "out": tmp_path / "both.html"}
     with pytest.raises(ConfigError, match="captioner and translator do different work"):
-        look_command(str(captioner), (str(photo),), compare=str(translator), device="cpu")
+        look_command(str(captioner), (str(photo),), **both, device="cpu")
 
 
 def test_zoom_is_for_texts(

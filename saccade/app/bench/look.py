@@ -7,14 +7,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from saccade.app.bench.timing import Work, measure
+from saccade.app.bench.timing import Work, check_measuring, measure
 from saccade.attention import masks
 from saccade.attention.kernels.look import dense
 from saccade.attention.kernels.sdpa import sdpa_with_lse
 from saccade.attention.look.glance import BUNDLE, ROWS, Glance, Keep
 from saccade.attention.look.observe import observe
 from saccade.attention.look.view import View
+from saccade.config import check_positive
 from saccade.errors import ConfigError
+from saccade.train.distributed import choose_device
 
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 LARGEST_DENSE = {"cuda": 60 << 30, "cpu": 4 << 30}  # bytes that eager attention may take
@@ -52,6 +54,11 @@ class LookBench:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise ConfigError(f"precision={self.precision} is not one of {', '.join(PRECISIONS)}")
+        check_positive(self, "heads", "head_width")
+        if not self.lengths or min(self.lengths) < 1:
+            raise ConfigError(f"lengths={self.lengths} must be positions, each 1 or more")
+        check_measuring(self.seconds, self.seed)
+        choose_device(self.device)
 
     def draw(self, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values; queries are doubled so that some keys stand out."""

@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 
 from saccade.app.bench.floor import PRECISIONS, Machine
 from saccade.app.bench.race import Contender, Race, Tell, Workload, check_peers, choose, run_race
 from saccade.app.bench.sentences import SentencePairs
+from saccade.app.bench.timing import check_measuring
 from saccade.blocks.inference.affine import Precision
 from saccade.config import ModelConfig, check_positive
 from saccade.errors import ConfigError
@@ -25,6 +26,7 @@ TRANSFORMERS: dict[Size, TransformerConfig] = {
 }
 
 
+@runtime_checkable
 class Result(Protocol):
     """A table: its heading and its columns for people, all of it for programs."""
 
@@ -86,6 +88,7 @@ class RaceSettings(ABC):
             known = ", ".join(PRECISIONS)
             raise ConfigError(f"precision={self.precision} is not one of auto, {known}")
         check_peers(self.peers, self.known)
+        check_measuring(self.seconds, self.seed)
 
     @abstractmethod
     def results(self, machine: Machine, tell: Tell) -> Iterator["Result"]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
+from saccade.errors import ConfigError
+
 Work = Callable[[], object]
 Clock = Callable[[Work, torch.device], float]
 MOST_ROUNDS = 200
@@ -27,6 +29,14 @@ class Timing:
     @property
     def peak_mib(self) -> float | None:
         return None if self.peak_bytes is None else self.peak_bytes / 2**20
+
+
+def check_measuring(seconds: float, seed: int) -> None:
+    """Refuse times that never end, and seeds that no generator takes."""
+    if not 0 <= seconds < float("inf"):
+        raise ConfigError(f"seconds={seconds} must be 0 or more, and finite")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"seed={seed} must be from 0 to {2**63 - 1}")
 
 
 def on_the_device(work: Work, device: torch.device) -> float:

@@ -6,8 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from saccade.errors import SaccadeError, out_of_memory
-from saccade.printable import printable
+from saccade.errors import ConfigError, SaccadeError, out_of_memory
 from saccade.train.stopping import Stopped, StopRequest, leave, obey_within_a_second
 
 
@@ -96,39 +95,45 @@ def usage() -> str:
 
 
 def _run(name: str, arguments: list[str]) -> int:
+    from saccade.app.cli.options import call
+
     module, _, function = COMMANDS[name].home.partition(":")
     command: Any = vars(import_module(module))[function]
     if COMMANDS[name].parses:
         return command(arguments)
-    import tyro
-
-    config = (tyro.conf.OmitArgPrefixes,)
-    tyro.cli(command, args=arguments, prog=f"saccade {name}", config=config)
+    call(command, arguments, prog=f"saccade {name}")
     return 0
 
 
 def main() -> None:
     """What the `saccade` command runs."""
-    arguments = sys.argv[1:]
+    with obey_within_a_second() as request:
+        _run_or_fail(sys.argv[1:], request)
+
+
+def _started(arguments: list[str]) -> int:
+    """Do what was asked for; the exit code."""
+    from saccade.app.cli.output import prepare_streams, show_help
+
+    prepare_streams()
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(usage())
-        sys.exit(0 if arguments else 2)
+        show_help(usage())
+        return 0 if arguments else 2
     if arguments[0] == "--version":
         from saccade import __version__
 
-        print(f"saccade {__version__}")
-        sys.exit(0)
+        show_help(f"saccade {__version__}")
+        return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        _fail(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}", 2)
-    with obey_within_a_second() as request:
-        _run_or_fail(name, rest, request)
+        raise ConfigError(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}")
+    return _run(name, rest)
 
 
-def _run_or_fail(name: str, arguments: list[str], request: StopRequest) -> None:
+def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
     request.told = os.environ.get("RANK", "0") != "0"  # the first process of many says it
     try:
-        sys.exit(_run(name, arguments))
+        sys.exit(_started(arguments))
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
     except Stopped as stopped:
@@ -147,9 +152,12 @@ def _run_or_fail(name: str, arguments: list[str], request: StopRequest) -> None:
         if not out_of_memory(error):
             raise
         told = str(error).strip().partition("\n")[0][:200]
-        _fail(f"out of memory ({told or 'none is left'}); {LESS.get(name, LESS_INPUT)}", 1)
+        less = LESS.get(arguments[0], LESS_INPUT)
+        _fail(f"out of memory ({told or 'none is left'}); {less}", 1)
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"saccade: {printable(message, lines=True)}", file=sys.stderr)
+    from saccade.app.cli.output import fail
+
+    fail(message)
     sys.exit(code)

@@ -6,8 +6,6 @@ from typing import Any, Generic, TypeVar
 
 import torch
 import tyro
-from rich.console import Console
-from rich.table import Table
 
 from saccade.app.bench.decode import DecodeBench
 from saccade.app.bench.floor import measure_machine
@@ -15,10 +13,11 @@ from saccade.app.bench.growth import GrowthBench
 from saccade.app.bench.look import LookBench, LookCost, errors, run_look_bench, table
 from saccade.app.bench.race import or_dash
 from saccade.app.bench.rnn import RnnBench
-from saccade.app.bench.settings import RaceSettings
+from saccade.app.bench.settings import RaceSettings, Result
 from saccade.app.bench.train import TrainBench
 from saccade.app.bench.vit import VitBench
-from saccade.app.cli.output import print_json, say
+from saccade.app.cli.options import parse
+from saccade.app.cli.output import print_json, say, show_help, show_table, tell
 from saccade.errors import ConfigError
 
 USAGE = """usage: saccade bench WHAT …
@@ -61,16 +60,16 @@ class BenchCommand(Generic[Settings]):
 def bench_command(arguments: list[str]) -> int:
     """Run one of the benches."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        show_help(USAGE)
         return 0 if arguments else 2
     what, *rest = arguments
     if what not in BENCHES:
         raise ConfigError(f"there is no bench {what!r}; there are: {', '.join(BENCHES)}")
     kind = BENCHES[what]
     about, _, _ = (getdoc(kind) or "").partition("\n\nArgs:")
-    command: Any = tyro.cli(
+    command: Any = parse(
         BenchCommand[kind],
-        args=rest,
+        rest,
         prog=f"saccade bench {what}",
         description=about,
         config=(tyro.conf.OmitArgPrefixes,),
@@ -81,7 +80,7 @@ def bench_command(arguments: list[str]) -> int:
 
 def run_races(bench: RaceSettings, *, json: bool) -> None:
     """Measure the machine, then table by table; each is printed as soon as it is there."""
-    name, console = _machine(bench.where), Console(highlight=False)
+    name = _machine(bench.where)
     machine = measure_machine(bench.where, bench.arithmetic)
     about = f"{name}, torch {torch.__version__}, {bench.arithmetic}"
     say(
@@ -91,13 +90,8 @@ def run_races(bench: RaceSettings, *, json: bool) -> None:
     found: list[dict[str, Any]] = []
     for result in bench.results(machine, say):
         found.append(result.table())
-        if json:
-            continue
-        console.print(result.heading(), soft_wrap=True)
-        console.print(_plain_table(result.columns()))
-        for remark in result.remarks():
-            console.print(remark, soft_wrap=True)
-        console.print()
+        if not json:
+            _tell_result(result)
     if json:
         figures = {"flops": machine.flops, "bandwidth": machine.bandwidth}
         print_json({"machine": about, **figures, "results": found})
@@ -115,33 +109,32 @@ def run_look(bench: LookBench, *, json: bool) -> None:
     if json:
         print_json({"machine": machine, **table(costs, found)})
         return
-    shown = Table("positions", "fused ms", "rows ×", "bundle ×", "eager ×", "MiB", "eager MiB")
-    for cost in costs:
-        shown.add_row(
-            f"{cost.length:,}",
-            f"{cost.fused_ms:.3f}",
-            f"{cost.rows_ratio:.2f}",
-            f"{cost.bundle_ratio:.2f}",
-            *(or_dash(value) for value in (cost.eager_ratio, cost.bundle_mib, cost.eager_mib)),
-        )
-    exact = Table("statistic", "largest error", "of the dense computation")
-    for one in found:
-        exact.add_row(one.statistic, f"{one.error:.1e}", f"{one.dense_error:.1e}")
-    console = Console()
-    console.print(shown)
-    console.print(exact)
+    names = ("positions", "fused ms", "rows ×", "bundle ×", "eager ×", "MiB", "eager MiB")
+    show_table(map(_cost_row, costs), head=names)
+    tell("")
+    rows = ((one.statistic, f"{one.error:.1e}", f"{one.dense_error:.1e}") for one in found)
+    show_table(rows, head=("statistic", "largest error", "of the dense computation"))
+
+
+def _cost_row(cost: LookCost) -> tuple[str, ...]:
+    return (
+        f"{cost.length:,}",
+        f"{cost.fused_ms:.3f}",
+        f"{cost.rows_ratio:.2f}",
+        f"{cost.bundle_ratio:.2f}",
+        *(or_dash(value) for value in (cost.eager_ratio, cost.bundle_mib, cost.eager_mib)),
+    )
+
+
+def _tell_result(result: Result) -> None:
+    tell(result.heading())
+    columns = result.columns()
+    show_table(zip(*columns.values()), head=tuple(columns))
+    for remark in (*result.remarks(), ""):
+        tell(remark)
 
 
 def _machine(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name()
     return f"CPU, {torch.get_num_threads()} threads"
-
-
-def _plain_table(columns: dict[str, list[str]]) -> Table:
-    shown = Table(box=None, pad_edge=False)
-    for name in columns:
-        shown.add_column(name, no_wrap=True, justify="right" if name else "left")
-    for texts in zip(*columns.values()):
-        shown.add_row(*texts)
-    return shown

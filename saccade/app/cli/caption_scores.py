@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from saccade.app.cli.output import show_table, tell
 
 Row = tuple[str, ...]
 POINTING: Row = ("", "words", "in the box", "near it", "on pixels", "mass in box", "by chance")
@@ -12,39 +11,32 @@ POINTING: Row = ("", "words", "in the box", "near it", "on pixels", "mass in box
 
 def print_caption_scores(found: dict[str, Any]) -> None:
     """What `evaluate_captions` found, for people; programs read it as JSON."""
-    console = Console(highlight=False)
     told = f"{found['pictures']:,} pictures with {found['references']:,} references"
     different = f"{found['different_captions']:,} different captions"
-    console.print(f"{found['split']}: {told}, beam {found['beam']}, {found['seconds']:.1f} s")
-    _table(console, "against all references", _words(found))
-    console.print(f"\n{different}, perplexity of the references {found['perplexity']:.4g}")
+    tell(f"{found['split']}: {told}, beam {found['beam']}, {found['seconds']:.1f} s")
+    _table("against all references", _words(found))
+    tell(f"\n{different}, perplexity of the references {found['perplexity']:.4g}")
     if "exact" in found:
-        _table(console, "content by number of objects", _content(found))
+        _table("content by number of objects", _content(found))
     if "pointing" in found:
-        _table(console, "attention points", _pointing(found))
+        _table("attention points", _pointing(found))
     if found.get("pointing", {}).get("by_word"):
-        _table(console, "its own, by word", _by_word(found["pointing"]["by_word"]))
+        _table("its own, by word", _by_word(found["pointing"]["by_word"]))
     if "reasons" in found:
         reports = found["reasons"]
         # A user's data have one report, shapes one for each of their two tests.
         by_world = {found["split"]: reports} if "outcomes" in reports else reports
-        _table(console, "how the groups fare", _groups(by_world))
-        _table(console, "at the groups' words", _reasons(by_world))
+        _table("how the groups fare", _groups(by_world))
+        _table("at the groups' words", _reasons(by_world))
     if "note" in found:
-        console.print(f"\n{found['note']}", soft_wrap=True)
+        tell(f"\n{found['note']}")
 
 
-def _table(console: Console, title: str, rows: Iterator[Row]) -> None:
+def _table(title: str, rows: Iterator[Row]) -> None:
     """Rows under the first of them, numbers to the right."""
-    head, *others = rows
-    table = Table(box=None, pad_edge=False)
-    table.add_column(title)
-    for name in head[1:]:
-        table.add_column(name, justify="right")
-    for row in others:
-        table.add_row(*row)
-    console.print()
-    console.print(table)
+    (_, *names), *others = rows
+    tell("")
+    show_table(others, head=(title, *names))
 
 
 def _words(found: dict[str, Any]) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from saccade.app.api import load
-from saccade.app.cli.output import counting, duration, say
+from saccade.app.cli.output import counting, duration, say, tell, tell_drawing
 from saccade.app.cli.serve import serve_command
 from saccade.app.cli.train import run_training
 from saccade.app.kinds.translation import TranslationModel, evaluate
@@ -58,25 +58,25 @@ def demo_command(
     for sentence in SENTENCES:
         _show(model, sentence)
     page = model.look(SENTENCES[0]).save(out / "look.html")
-    print(f"\nThe first of these as a page that works anywhere: {page}")
+    tell(f"\nThe first of these as a page that works anywhere: {page}")
     if serve and sys.stdin.isatty():
-        print("Now type sentences of your own and look, on this page; Ctrl-C ends it.\n")
+        tell("Now type sentences of your own and look, on this page; Ctrl-C ends it.\n")
         serve_command((str(out),), port=0, browser=True)  # any port that is free
     else:
-        print(f"To type sentences of your own and look: saccade serve {out}")
+        tell(f"To type sentences of your own and look: saccade serve {out}")
 
 
 def _score(model: TranslationModel) -> None:
     with counting("translating the test split") as progress:
         found = evaluate(model, progress=progress)
-    print(f"\nBLEU {found['bleu']:.1f} on {found['sentences']:,} test sentences")
-    print(f"     {found['signature']}")
+    tell(f"\nBLEU {found['bleu']:.1f} on {found['sentences']:,} test sentences")
+    tell(f"     {found['signature']}")
     bands = "   ".join(f"{band} words: {b:.1f}" for band, b in found["bleu_by_length"].items())
-    print(f"     by length: {bands}")
-    print(f"     alignment error rate of its attention: {found['alignment_error_rate']:.3f}")
+    tell(f"     by length: {bands}")
+    tell(f"     alignment error rate of its attention: {found['alignment_error_rate']:.3f}")
 
 
 def _show(model: TranslationModel, sentence: str) -> None:
     prediction = model.predict(sentence, look=True)
-    print(f"\n{sentence}\n→ {prediction.text}\n")
-    print(prediction.look().text(**terminal()))
+    tell(f"\n{sentence}\n→ {prediction.text}\n")
+    tell_drawing(prediction.look().text(**terminal()))

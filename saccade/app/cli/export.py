@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from saccade.app.cli.output import busy, print_json, say
+from saccade.app.cli.output import busy, print_json, say, tell
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.make import Target, export_run
 from saccade.train.folder import RunFolder
@@ -42,6 +42,6 @@ def export_command(
         return
     if not written:
         say("already there, made of these weights")
-    print(folder)
+    tell(str(folder))
     for name, size in files.items():
         say(f"{size:>14,}  {name}")

@@ -1,48 +1,192 @@
-"""What a command is given: texts on the command line, in a file, or on standard input."""
+"""What a command is given: texts on the command line, in a file, or on standard input.
 
+An argument that looks like a path must be a file: a mistyped name is not a sentence. Lines stay
+aligned: a blank line is None here, and so is a bad one that was to be skipped.
+"""
+
+import os
+import re
+import shlex
+import stat
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from saccade.app.cli.output import say
 from saccade.app.look.settings import LookSettings
-from saccade.data.readers import read_texts
-from saccade.errors import ConfigError, DataError
+from saccade.data.readers.report import BadRow, Problem, counted
+from saccade.data.readers.text.lines import BOM, MAX_LINE, filled, text_of
+from saccade.data.readers.text.read import text_rows
+from saccade.errors import ConfigError, DataError, WriteError
+
+STANDARD_INPUT = "-"
+LOOKS = (".html", ".svg", ".png", ".json")
+CHUNK = 2048  # lines of a file that are answered together
+_READ = 1 << 20  # bytes of standard input that are taken at once, if so many are ready
+_FILE_LIKE = re.compile(r"\S+\.[A-Za-z][A-Za-z0-9]{1,6}")
+Line = str | None
+Check = Callable[[str], object]
 
 
-def texts_of(given: tuple[str, ...]) -> Iterator[str]:
-    """Every text; a file gives its lines, and - standard input's."""
-    for text in given:
-        if text == "-":
-            yield from _standard_input()
-        elif _is_file(text):
-            yield from read_texts(Path(text), "train").texts
-        else:
-            yield text
+def unchecked(text: str) -> None:
+    """Any text will do."""
 
 
-def one_text(given: tuple[str, ...]) -> str:
-    """A single text; a file is read whole: its lines are one text."""
-    if len(given) != 1:
-        raise ConfigError(f"give one text to look at, not {len(given)}; put it in quotes")
-    (text,) = given
-    return "\n".join(read_texts(Path(text), "train").texts) if _is_file(text) else text
+class BadLines:
+    """Lines that cannot be used: so many are skipped, one more stops."""
 
+    def __init__(self, allowed: int) -> None:
+        if allowed < 0:
+            raise ConfigError(f"skip_bad={allowed} is below 0; give the number of lines to allow")
+        self.allowed, self.problems = allowed, list[Problem]()
 
-def _is_file(text: str) -> bool:
-    return len(text) < 256 and Path(text).is_file()
-
-
-def _standard_input() -> Iterator[str]:
-    for number, line in enumerate(sys.stdin.buffer, start=1):
+    def take(self, row: str | Problem, number: int = 0, check: Check = unchecked) -> Line:
+        """The text of a row; None for a blank one, and for a bad one, which is counted."""
         try:
-            text = line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(f"standard input:{number}: not UTF-8 ({error.reason})") from error
-        if not text.strip():
-            raise DataError(f"standard input:{number}: empty line")
-        yield text
+            if isinstance(row, str):
+                check(row)
+                return row
+        except DataError as error:
+            row = Problem("text", number, str(error))
+        if row.reason != "empty":
+            self.problems.append(row)
+        return None
+
+    def stop(self, what: str = "") -> None:
+        """Refuse to go on with too many."""
+        bad = len(self.problems)
+        if bad > self.allowed:
+            raise DataError(
+                f"{self.problems[0]} ({counted(bad, 'bad line')}{what}); mend it, or pass "
+                f"--skip-bad {bad} to answer with a blank line"
+            )
+
+    def tell(self) -> None:
+        if self.problems:
+            say(f"{counted(len(self.problems), 'bad line')} skipped")
+
+
+@dataclass(frozen=True)
+class InputLines:
+    """Texts in the order in which they were given; `total` is None if that is not known yet."""
+
+    parts: list["list[Line] | StandardInput"]
+    bad: BadLines
+
+    @property
+    def total(self) -> int | None:
+        known = [len(part) for part in self.parts if isinstance(part, list)]
+        return sum(known) if len(known) == len(self.parts) else None
+
+    def batches(self, check: Check = unchecked) -> Iterator[list[Line]]:
+        """Many lines at once where many are there, each at once where each is waited for."""
+        for part in self.parts:
+            if isinstance(part, StandardInput):
+                yield from part.batches(self.bad, check)
+                continue
+            for first in range(0, len(part), CHUNK):
+                some = [
+                    line if line is None else self.bad.take(line, number, check)
+                    for number, line in enumerate(part[first : first + CHUNK], start=first + 1)
+                ]
+                self.bad.stop()
+                yield some
+        self.bad.tell()
+
+
+class StandardInput:
+    """Lines as they come in."""
+
+    def batches(self, bad: BadLines, check: Check) -> Iterator[list[Line]]:
+        if sys.stdin.isatty():
+            say("a text a line; Ctrl-D ends")
+        numbers = count(1)
+        for raw in _ready_lines():
+            batch: list[Line] = []
+            for line in raw:
+                number = next(numbers)
+                batch.append(bad.take(_row(line, number), number, check))
+                if len(bad.problems) > bad.allowed:
+                    yield batch[:-1]
+                    bad.stop(" so far")
+            yield batch
+
+
+def _row(line: bytes, number: int) -> str | Problem:
+    try:
+        line = line.removeprefix(BOM) if number == 1 else line
+        return filled(text_of(line if len(line) <= MAX_LINE else None))
+    except BadRow as bad:
+        return Problem("standard input", number, str(bad))
+
+
+def _ready_lines() -> Iterator[list[bytes]]:
+    """All lines that are there, as soon as there are any."""
+    stream: Any = sys.stdin.buffer
+    rest = b""
+    while piece := stream.read1(_READ):
+        *whole, rest = (rest + piece).split(b"\n")
+        rest = rest[: MAX_LINE + 1]  # too long already: no need to hold all of it
+        if whole:
+            yield [line.removesuffix(b"\r") for line in whole]
+    if rest:
+        yield [rest.removesuffix(b"\r")]
+
+
+def input_lines(given: tuple[str, ...], text: tuple[str, ...], *, skip_bad: int = 0) -> InputLines:
+    """Every text; a file gives its lines, and - standard input's, as does nothing at all."""
+    bad = BadLines(skip_bad)
+    parts: list[list[Line] | StandardInput] = []
+    for one in given or (() if text else (STANDARD_INPUT,)):
+        path = None if one == STANDARD_INPUT else file_named(one)
+        if one == STANDARD_INPUT:
+            parts.append(StandardInput())
+        elif path is not None:
+            parts.append([bad.take(row) for row in text_rows(path)])
+        else:
+            _add(parts, one)
+    for one in text:
+        _add(parts, one)
+    if sum(isinstance(part, StandardInput) for part in parts) > 1:
+        raise ConfigError("standard input is there once; name - once")
+    bad.stop()
+    return InputLines(parts, bad)
+
+
+def _add(parts: list[list[Line] | StandardInput], text: str) -> None:
+    if parts and isinstance(parts[-1], list):
+        parts[-1].append(text)
+    else:
+        parts.append([text])
+
+
+def one_text(given: tuple[str, ...], text: tuple[str, ...], *, skip_bad: int = 0) -> str:
+    """A single text; the lines of a file, or of standard input, are one text."""
+    if (texts := len(given) + len(text)) != 1:
+        raise ConfigError(f"give one text to look at, not {texts}; put it in quotes")
+    lines = input_lines(given, text, skip_bad=skip_bad)
+    return "\n".join(line or "" for line in chain.from_iterable(lines.batches())).rstrip("\n")
+
+
+def file_named(argument: str) -> Path | None:
+    """The file that an argument names; None if it is text. What looks like a path must exist."""
+    path, as_text = Path(argument), f"give it as text: --text {shlex.quote(argument[:80])}"
+    try:
+        mode = path.stat().st_mode if argument else None
+    except (OSError, ValueError):  # too long for a name, or no name at all
+        mode = None
+    if mode is None:
+        if not any(map(str.isspace, argument)) and (
+            "/" in argument or _FILE_LIKE.fullmatch(argument)
+        ):
+            raise DataError(f"{argument[:200]} does not exist; check the path, or {as_text}")
+        return None
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{argument[:200]} is a folder; name a file in it, or {as_text}")
+    return path
 
 
 def with_zoom(settings: LookSettings, zoom: tuple[str, ...]) -> LookSettings:
@@ -54,6 +198,23 @@ def with_zoom(settings: LookSettings, zoom: tuple[str, ...]) -> LookSettings:
             raise ConfigError(f"--zoom {one}: name a site and a head, as decoder.3.self:7")
         heads.append((site, int(head)))
     return replace(settings, zoom=tuple(heads))
+
+
+def check_out(out: Path | None, compare: str | None = None) -> None:
+    """Refuse a file that a look cannot be written to, before there is one."""
+    if compare is not None and (out is None or out.suffix != ".html"):
+        raise ConfigError("--compare is shown on a page; name it with --out x.html")
+    if out is None:
+        return
+    if out.suffix not in LOOKS:
+        raise ConfigError(
+            f"{out.name}: a look is saved as {', '.join(LOOKS)}, not {out.suffix or 'that'}"
+        )
+    if out.is_dir() or not out.parent.is_dir():
+        what = f"{out} is a folder" if out.is_dir() else f"there is no folder {out.parent}"
+        raise WriteError(f"cannot write {out}: {what}; name a file in a folder that is there")
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise WriteError(f"cannot write {out}: it may not be written to; name another file")
 
 
 def say_written(path: Path) -> None:

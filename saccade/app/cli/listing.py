@@ -11,10 +11,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from saccade.app.cli.output import print_json, say
+from saccade.app.cli.output import print_json, say, show_table, tell
 from saccade.errors import CheckpointError
 from saccade.models import PRESETS, family
-from saccade.printable import printable
 from saccade.train.files import read_json
 from saccade.train.folder import RunFolder, changes
 from saccade.train.memory import count_parameters
@@ -80,7 +79,7 @@ def describe_command(
     run = RunFolder(Path(name))
     chosen = run.load_recipe() if run.config.is_file() else recipe(name)
     if toml:
-        print(save_recipe(chosen), end="")
+        tell(save_recipe(chosen).rstrip("\n"))
         return
     if run.config.is_file():
         described = describe_run(run)
@@ -128,14 +127,10 @@ def _newest_state(run: RunFolder) -> dict[str, Any]:
 
 
 def _print_tables(described: dict[str, Any]) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, value in _flat("", described):
-        table.add_row(
-            name, shown(value) if name in ("parameters", "vocabulary") else printable(value)
-        )
-    Console(highlight=False).print(table)
+    show_table(
+        (name, shown(value) if name in ("parameters", "vocabulary") else str(value))
+        for name, value in _flat("", described)
+    )
 
 
 def _flat(above: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,11 +1,12 @@
 """`saccade predict|eval|look RUN …`: work and options are those of the run's kind."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 
-import tyro
-
+from saccade.app.cli.options import call
+from saccade.app.cli.output import show_help
 from saccade.app.kinds import HOMES, kind_for, kind_named
 from saccade.app.kinds.base import Kind
 from saccade.errors import ConfigError, RunError
@@ -46,25 +47,26 @@ def _of_run(
         kinds = "\n\n".join(
             f"{name}:\n{indent(_teaching(command(kind_named(name))), '  ')}" for name in HOMES
         )
-        print(HELP.format(verb=verb, about=about, kinds=kinds))
+        show_help(HELP.format(verb=verb, about=about, kinds=kinds))
         return 0 if arguments else 2
     kind = kind_for(RunFolder(run).load_recipe().task)
-    config = (tyro.conf.OmitArgPrefixes,)
-    tyro.cli(command(kind), args=arguments, prog=f"saccade {verb}", config=config)
+    call(command(kind), arguments, prog=f"saccade {verb}")
     return 0
 
 
 def _named_run(arguments: list[str]) -> Path | None:
     """The first argument that is a run's folder; else the first that is no option must be one."""
     for one in arguments:
-        if (Path(one) / "config.json").is_file():
-            return Path(one)
+        with suppress(OSError, ValueError):  # too long for a name: a text
+            if (Path(one) / "config.json").is_file():
+                return Path(one)
     if not arguments or arguments[0].startswith("-"):
         return None
     path = Path(arguments[0])
-    if not path.is_dir():
-        raise RunError(f"there is no run at {path}; `saccade train NAME` makes one")
-    return path
+    with suppress(OSError, ValueError):
+        if path.is_dir():
+            return path
+    raise RunError(f"there is no run at {arguments[0][:200]}; `saccade train NAME` makes one")
 
 
 def _teaching(command: Callable[..., None]) -> str:

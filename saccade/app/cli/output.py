@@ -1,15 +1,21 @@
-"""What commands print: results on standard output, progress and notes on standard error."""
+"""What commands print: results on standard output, progress and notes on standard error.
 
+The one door out: text of others is made printable here, whatever the terminal or its encoding.
+"""
+
+import io
 import json
+import math
+import re
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import indent
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -19,36 +25,141 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
+from rich.text import Text
 
 from saccade.printable import printable
+
+# What no line of text contains. Marks of direction and the like are text where no terminal obeys.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_SPECIAL = re.compile(r"[^\n -~]")  # all but ASCII that is seen
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+_UNWRAPPED = 10_000  # columns
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+def prepare_streams() -> None:
+    """Let no encoding stop us: what it cannot write is spelt out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def say(text: str) -> None:
     """A line for the person in front of the screen."""
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text, lines=True), file=sys.stderr, flush=True)
+
+
+def fail(message: str) -> None:
+    """The line that an error is; a bar that was broken off has left the cursor hidden."""
+    if sys.stderr.isatty():
+        print(end=_SHOW_CURSOR, file=sys.stderr)
+    say(f"saccade: {message}")
+
+
+def tell(*fields: str) -> None:
+    """A result: its fields with tabs between. In a file or a pipe it is the very text."""
+    print("\t".join(_field(field) for field in fields), flush=True)
+
+
+def _field(text: str) -> str:
+    if sys.stdout.isatty():
+        return "\t".join(printable(part, lines=True) for part in text.split("\t"))
+    return _CONTROLS.sub(lambda found: printable(found[0]), text)
+
+
+def tell_drawing(text: str) -> None:
+    """A result drawn for a terminal: colours stay, nothing else that it would obey."""
+    parts = _COLOUR.split(text)  # text, colour, text, …
+    parts[::2] = [printable(part, lines=True) for part in parts[::2]]
+    print("".join(parts), flush=True)
+
+
+def show_help(text: str) -> None:
+    """Words of our own."""
+    print(text)
+
+
+def show_table(rows: Iterable[Sequence[str]], *, head: Sequence[str] = ()) -> None:
+    """Columns; under a `head` all but the first hold numbers. Where nobody looks nothing wraps."""
+    cells = [[Text(printable(cell)) for cell in row] for row in rows]
+    table = Table(box=None, pad_edge=False, show_header=bool(head))
+    for place, name in enumerate(head or [""] * max(map(len, cells), default=0)):
+        table.add_column(name, justify="right" if head and place else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else _UNWRAPPED
+    Console(highlight=False, width=width).print(table)
 
 
 def print_json(values: Any) -> None:
     """For programs."""
-    print(json.dumps(values, ensure_ascii=False, indent=2))
+    print(_json(values))
 
 
 @contextmanager
-def counting(what: str) -> Generator[Callable[[int, int], None], None, None]:
-    """Progress of work whose amount is known: a bar on a terminal, else a line now and then."""
+def json_list(*, wanted: bool = True) -> Generator[Callable[[Any], None], None, None]:
+    """A JSON list, told value by value; nothing if it is not `wanted`."""
+    count = 0
+
+    def add(value: Any) -> None:
+        nonlocal count
+        print("[" if count == 0 else ",")
+        print(indent(_json(value), "  "), end="", flush=True)
+        count += 1
+
+    yield add
+    if wanted:
+        print("\n]" if count else "[]")
+
+
+def _json(values: Any) -> str:
+    """As people read it, but for what a terminal would obey or its encoding lacks."""
+    text = json.dumps(_finite(values), ensure_ascii=False, indent=2, allow_nan=False)
+    return _SPECIAL.sub(lambda found: _json_mark(found[0]), text)
+
+
+def _finite(values: Any) -> Any:
+    """The same with null for numbers that JSON does not have."""
+    if isinstance(values, dict):
+        return {key: _finite(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values
+
+
+def _json_mark(mark: str) -> str:
+    try:
+        mark.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(mark)[1:-1]
+    return mark if printable(mark) == mark else json.dumps(mark)[1:-1]
+
+
+@contextmanager
+def counting(
+    what: str, *, shown: bool = True
+) -> Generator[Callable[[int, int | None], None], None, None]:
+    """Progress of work: a bar on a terminal, else a line now and then. None: who knows how much."""
+    if not shown:
+        yield lambda done, total: None
+        return
     if Console(stderr=True).is_terminal:
         columns = TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}")
-        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        console = Console(stderr=True)
+        with Progress(
+            *columns, TimeRemainingColumn(), console=console, redirect_stdout=False
+        ) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
         return
     last = time.monotonic()
 
-    def line(done: int, total: int) -> None:
+    def line(done: int, total: int | None) -> None:
         nonlocal last
         if time.monotonic() - last > 5:
             last = time.monotonic()
-            say(f"{what} {done}/{total}")
+            say(f"{what} {done}" if total is None else f"{what} {done}/{total}")
 
     yield line
 
@@ -82,19 +193,18 @@ def warnings_said() -> Generator[None, None, None]:
 
 
 def print_scores(found: dict[str, Any]) -> None:
-    """Scores in two columns, each in one line; scores by band or site follow their name."""
-    lines: list[tuple[str, str]] = []
+    """Scores as a table; scores by band or site indented under their name."""
+    show_table(_score_rows(found))
+
+
+def _score_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in found.items():
         label = name.replace("_", " ")
         if isinstance(value, dict):
-            lines += [(f"{label}: {key}", _shown(part)) for key, part in value.items()]
-        elif isinstance(value, list):
-            lines += [(label, str(part)) for part in value]
+            yield from ((f"{label}: {key}", _shown(part)) for key, part in value.items())
         else:
-            lines.append((label, _shown(value)))
-    width = max((cell_len(label) for label, _ in lines), default=0)
-    for label, text in lines:
-        print(f"{label}{' ' * (width - cell_len(label))}  {printable(text)}")
+            for part in value if isinstance(value, list) else [value]:
+                yield label, _shown(part)
 
 
 def _shown(value: Any) -> str:

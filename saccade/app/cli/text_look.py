@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy, warnings_said
+from saccade.app.cli.output import busy, tell, tell_drawing, warnings_said
 from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
 from saccade.app.look.draw.terminal import terminal
 from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.errors import ConfigError
-from saccade.printable import printable
 
 LONG = 60  # rows that are still printed
 
@@ -29,8 +28,6 @@ def look_at_text(
     """The look of one model is printed, a page may hold two. What it `writes` is printed too."""
     compares = len(models) > 1
     page = out is not None and out.suffix == ".html"
-    if compares and not page:
-        raise ConfigError("--compare is shown on a page; name it with --out x.html")
     prints = not compares and (writes or not page)
     if not prints:
         refuse_selection(select)
@@ -38,7 +35,7 @@ def look_at_text(
         with busy("looking"):
             found: MatrixLook = models[0].look(text, how, **vars(select))
         if writes:
-            print(printable(found.caption, lines=True))
+            tell(found.caption)
         _print(found, out)
     if out is not None and page:
         with busy("looking"):
@@ -48,7 +45,7 @@ def look_at_text(
 
 def _print(look: MatrixLook, out: Path | None) -> None:
     if len(look.rows) <= LONG:
-        print(look.text(**terminal()))
+        tell_drawing(look.text(**terminal()))
     elif out is None:
         raise ConfigError(f"{len(look.rows)} rows are too many to print; name a file with --out")
     if out is not None and out.suffix != ".html":

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from saccade.app.cli.output import duration, say
+from saccade.app.cli.options import parse
+from saccade.app.cli.output import duration, say, show_help
 from saccade.app.cli.progress import training_shown
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
@@ -66,7 +67,7 @@ class Options(Generic[M, T]):
 def train_command(arguments: list[str]) -> int:
     """Train the recipe that the first argument names, with the options that follow."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(HELP.format(recipes="\n".join(map(_in_short, RECIPES))))
+        show_help(HELP.format(recipes="\n".join(map(_in_short, RECIPES))))
         return 0 if arguments else 2
     name = arguments[0]
     if name.startswith("-"):
@@ -102,10 +103,10 @@ def parse_options(
     kind: Any = Options[type(chosen.model), type(chosen.task)]  # type: ignore[misc]
     out = str(Path("runs") / Path(name).stem)
     default = Options(task=chosen.task, model=chosen.model, train=chosen.train, out=out)
-    options = tyro.cli(
+    options = parse(
         kind,
+        arguments,
         default=default,
-        args=arguments,
         prog=f"saccade train {name}",
         description=f"{chosen.about} ({chosen.system}: {chosen.lecture}).",
     )

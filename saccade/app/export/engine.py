@@ -132,8 +132,8 @@ class CTranslate2Writer:
             include_prompt_in_result=False,
             **options(how),
         )
-        best = (self._engine.ranked(one.sequences_ids, one.scores, how)[0] for one in results)
-        return [self._tool.generated(prompt, tokens, one) for one in best]
+        found = (self._engine.ranked(one.sequences_ids, one.scores, how) for one in results)
+        return [self._tool.generated(prompt, tokens, hypotheses) for hypotheses in found]
 
 
 class _Engine:
@@ -148,7 +148,7 @@ class _Engine:
         """Threads take the seed when they first draw, so a seed needs threads of its own."""
         if not how.sample:
             return self._kept
-        require("ctranslate2").set_random_seed(how.seed)
+        require("ctranslate2").set_random_seed(how.seed % 2**32)
         return self._start()
 
     def ranked(self, rows: list[list[int]], scores: list[float], how: Decoding) -> list[Hypothesis]:

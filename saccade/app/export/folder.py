@@ -71,6 +71,15 @@ def _digests(folder: Path) -> dict[str, str]:
     return {name: sha256(folder / name) for name in names}
 
 
+def check_place(final: Path) -> None:
+    """Refuse to write over what is not an export, and where nothing can be written."""
+    if final.exists() and not (final / CARD).is_file():
+        raise ConfigError(f"{final} is there and is not an export; name another folder with --out")
+    above = next(folder for folder in final.absolute().parents if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise WriteError(f"cannot write {final}: {above} is no folder that may be written to")
+
+
 def write_export(
     run: RunFolder, final: Path, description: dict[str, Any], fill: Callable[[Path], None]
 ) -> None:
@@ -78,8 +87,7 @@ def write_export(
 
     A reader sees the old export or the new one. What is not an export is never overwritten.
     """
-    if final.exists() and not (final / CARD).is_file():
-        raise ConfigError(f"{final} is there and is not an export; name another folder with --out")
+    check_place(final)
     refuse_link(final.parent)
     temporary, old = (final.with_name(f".{word}-{final.name}") for word in ("tmp", "old"))
     try:

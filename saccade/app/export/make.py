@@ -9,8 +9,16 @@ from torch import nn
 
 from saccade.app.export import ctranslate2 as to_ctranslate2
 from saccade.app.export.ctranslate2 import Quantization
-from saccade.app.export.folder import default_folder, describe, is_fresh, require, write_export
+from saccade.app.export.folder import (
+    check_place,
+    default_folder,
+    describe,
+    is_fresh,
+    require,
+    write_export,
+)
 from saccade.app.export.readme import ctranslate2_readme, onnx_readme
+from saccade.config import ModelConfig
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError, RunError
 from saccade.tasks.tokenizer import TOKENIZER
@@ -21,6 +29,14 @@ PACKAGES: dict[Target, tuple[str, ...]] = {
     "ctranslate2": ("ctranslate2",),
     "onnx": ("onnx", "onnxscript"),
 }
+
+
+def check_exportable(config: ModelConfig, to: Target) -> None:
+    """Refuse a model that an engine cannot run, and packages that are not there."""
+    if to == "ctranslate2":
+        to_ctranslate2.check(config)
+    for package in PACKAGES[to]:
+        require(package)
 
 
 def export_run(
@@ -39,14 +55,12 @@ def export_run(
         raise RunError(f"there is no run at {run.path}; `saccade train NAME` makes one")
     recipe = run.load_recipe()
     config, name = recipe.model, run.path.name
-    if to == "ctranslate2":
-        to_ctranslate2.check(config)
-    elif quantization != "float32":
+    if to != "ctranslate2" and quantization != "float32":
         raise ConfigError(f"quantization={quantization!r} is for --to ctranslate2; onnx is float32")
-    for package in PACKAGES[to]:
-        require(package)
-    network = (model or run.load_model(torch.device("cpu"))).eval()
+    check_exportable(config, to)
     final = out or default_folder(run, to, quantization)
+    check_place(final)
+    network = (model or run.load_model(torch.device("cpu"))).eval()
     description = describe(run, to, quantization)
     if is_fresh(final, description):
         return final, False

@@ -2,19 +2,23 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
+from saccade.app.look.settings import LookSettings
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.attention.look.watching import sites
+from saccade.attention.multihead import MultiHeadAttention
 from saccade.decode.engine import Decoding
-from saccade.errors import ConfigError
-from saccade.tasks.base import TaskSettings
+from saccade.errors import ConfigError, DataError
+from saccade.tasks.base import TaskSettings, TextSettings
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 
+Chosen = TypeVar("Chosen", bound=TextSettings)
 Takes = Literal["text", "image"]
 Engine = Literal["saccade", "ctranslate2"]
 DecodeImage = Callable[[int], Any]  # a shortest side in pixels → the image, at least as large
@@ -102,13 +106,106 @@ class Kind:
     with_engine: Callable[[Any, Path], Any] | None = None  # another engine's export decodes
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Which data to score on.
+
+    Args:
+        split: test by default; valid, a test file's name, or another split of built-in data.
+        data: score on other data than the run's own; a single file is scored as a whole.
+        skip_bad: this many bad rows are skipped and counted; the run's own number by default.
+    """
+
+    split: str = ""
+    data: str = ""
+    skip_bad: int | None = None
+
+    def settings(self, own: Chosen, **more: Any) -> Chosen:
+        """A task's settings with these data in place of its own."""
+        given = {"data": self.data} if self.data else {}
+        bound = {} if self.skip_bad is None else {"skip_bad": self.skip_bad}
+        return replace(own, **given, **bound, **more)
+
+    def choose(self, asked: TextSettings, known: Callable[[Path], list[str]]) -> str | None:
+        """The split to read; None is all of a single file."""
+        if not asked.data or Path(asked.data).is_dir() or known(Path(asked.data)) != ["train"]:
+            return self.split or "test"
+        if self.data and self.split:
+            raise ConfigError(
+                f"{self.data} is a single file, which has no {self.split!r} in it; leave --split "
+                "out to score all of it"
+            )
+        if not self.data and self.split not in ("train", "valid"):
+            raise ConfigError(
+                f"the run's data, {asked.data}, are a single file without {self.split or 'test'!r};"
+                " score what was held out of it with --split valid, or name other --data"
+            )
+        return self.split or None
+
+
+OF_WRITING = ("most_tokens", "sample", "temperature", "seed")  # settings of a look, of some models
+OF_DRAWS = ("temperature", "top_k", "top_p")
+
+
+def given_of(fields: dict[str, Any], *names: str) -> list[str]:
+    """Those of some decoding settings that are other than they are by default."""
+    known = Decoding.__dataclass_fields__
+    return [name for name in names if name in fields and fields[name] != known[name].default]
+
+
 def make_decoding(fields: dict[str, Any]) -> Decoding:
-    """Check the names of decoding settings that came as keywords."""
+    """Check the names of decoding settings that came as keywords, and that they go together."""
     known = Decoding.__dataclass_fields__
     for name in fields:
         if name not in known:
             raise ConfigError(f"{name} is not a decoding setting; there are: {', '.join(known)}")
-    return Decoding(**fields)
+    how = Decoding(**fields)
+    for name in () if how.sample else given_of(fields, *OF_DRAWS):
+        raise ConfigError(
+            f"{name}={fields[name]} is of words drawn at random, not of a search; add --sample "
+            "(sample=True in Python)"
+        )
+    return how
+
+
+def texts_given(given: object) -> list[str]:
+    """A text or a list of texts, as `predict` takes them."""
+    every: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
+    for text in every:
+        if not isinstance(text, str):
+            what = type(text).__name__
+            raise DataError(f"give a text or a list of texts, not {what}; read or decode it first")
+    return list(every)
+
+
+def in_short(model: "AnyModel") -> str:
+    """What Python shows of a model: its kind and name, how large it is, and where."""
+    weights = list(model.network.parameters())
+    size, where = sum(weight.numel() for weight in weights), weights[0].device
+    return f"{type(model).__name__}({model.name!r}, {size:,} parameters, on {where})"
+
+
+def refuse_settings(settings: LookSettings, why: str, *names: str) -> None:
+    """Refuse what would be left unused: settings that are other than they are by default."""
+    for name in names:
+        if vars(settings)[name] != LookSettings.__dataclass_fields__[name].default:
+            raise ConfigError(f"{name}={vars(settings)[name]}: {why}; leave it out")
+
+
+def check_zoom(models: Sequence["AnyModel"], settings: LookSettings, out: Path | None) -> None:
+    """Refuse heads that no page would show."""
+    if settings.zoom and (out is None or out.suffix != ".html"):
+        raise ConfigError("--zoom is kept on a page; name it with --out x.html")
+    for model in models:
+        there = sites(model.network)
+        for name, head in settings.zoom:
+            if name not in there:
+                known = ", ".join(there) or "none"
+                raise ConfigError(f"{model.name} has no site {name!r}; there are: {known}")
+            site = there[name]
+            heads = site.heads if isinstance(site, MultiHeadAttention) else 1
+            if head >= heads:
+                raise ConfigError(f"{name} has no head {head}; it has {heads}, counted from 0")
 
 
 def load_alike(run: str, compare: str | None, device: str) -> list[Any]:

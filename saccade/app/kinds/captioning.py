@@ -1,6 +1,5 @@
 """Captioning: images in, captions out, and where on the image each word looked."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, overload
@@ -12,17 +11,20 @@ from torch import Tensor, nn
 
 from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
-from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy, counting, print_json, warnings_said
+from saccade.app.cli.inputs import check_out, say_written
+from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
 from saccade.app.kinds.base import (
-    DecodeImage,
+    OF_WRITING,
+    HeldOut,
     Kind,
     LoadedRun,
-    Serving,
+    in_short,
     load_alike,
     make_decoding,
+    refuse_settings,
 )
-from saccade.app.kinds.image_files import predict_images
+from saccade.app.kinds.image_files import check_images, predict_images
+from saccade.app.kinds.serve_captioning import CaptioningServing
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.captioning.document import caption_document, caption_look
 from saccade.app.look.captioning.film import ImageLook
@@ -35,22 +37,20 @@ from saccade.app.look.settings import (
     make_selection,
     refuse_selection,
 )
-from saccade.app.serve.steps import (
-    PredictFields,
-    ServedJob,
-    Steps,
-    refuse_writing,
-    search_together,
-    with_others,
-)
 from saccade.attention.look.glance import Glance
 from saccade.data.images.members import Member
+from saccade.data.readers import image_splits
 from saccade.decode.engine import Decoding
-from saccade.decode.protocol import OnStep
 from saccade.errors import ConfigError
 from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
-from saccade.tasks.captioning.captioner import AnyImage, ImageCaptioner, WrittenCaption, pixels_of
+from saccade.tasks.captioning.captioner import (
+    AnyImage,
+    ImageCaptioner,
+    WrittenCaption,
+    an_image,
+    pixels_of,
+)
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
 from saccade.tasks.captioning.evaluate import evaluate_captions
 from saccade.train.recipe import Recipe
@@ -101,12 +101,18 @@ class CaptionPrediction:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return f"CaptionPrediction({self.name!r}, {self.text!r}, score={self.score:.4g})"
+
 
 class CaptioningModel:
     """A trained captioner."""
 
     def __init__(self, name: str, recipe: Recipe, tool: ImageCaptioner) -> None:
         self.name, self.recipe, self.tool = name, recipe, tool
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def network(self) -> nn.Module:
@@ -122,18 +128,13 @@ class CaptioningModel:
         self, image: list[Any], *, look: bool = ..., progress: Progress = ..., **decoding: Any
     ) -> list[CaptionPrediction]: ...
     def predict(
-        self,
-        image: AnyImage | list[Any],
-        *,
-        look: bool = False,
-        progress: Progress = silent,
-        **decoding: Any,
+        self, image: Any, *, look: bool = False, progress: Progress = silent, **decoding: Any
     ) -> CaptionPrediction | list[CaptionPrediction]:
         """Caption an image or many: files, their bytes, Pillow images, arrays or tensors of uint8.
 
         `decoding` are the fields of `Decoding`, such as beam=1.
         """
-        images: list[AnyImage] = image if isinstance(image, list) else [image]
+        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
         how = make_decoding(decoding)
         made: list[CaptionPrediction] = []
         for first in range(0, len(images), self.tool.batch):
@@ -153,6 +154,7 @@ class CaptioningModel:
     ) -> ImageLook:
         """Caption an image and show where the model looked for each word."""
         how = settings or LookSettings()
+        refuse_settings(how, f"{self.name} captions, and ends by itself", *OF_WRITING)
         return self.predict(
             image, look=True, beam=how.beam, length_penalty=how.length_penalty
         ).look(**select)
@@ -199,11 +201,13 @@ def predict_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print scores as well, as JSON.
     """
+    check_images(images)
+    how = vars(make_decoding(vars(decoding)))
     with busy("loading"):
         model = load(run, device=device)
 
     def caption(prepared: list[Tensor]) -> list[dict[str, Any]]:
-        return [_as_table(one) for one in model.predict(prepared, **vars(decoding))]
+        return [_as_table(one) for one in model.predict(prepared, **how)]
 
     predict_images(model.tool, images, caption, doing="captioning", json=json)
 
@@ -217,8 +221,7 @@ def eval_command(
     run: tyro.conf.Positional[str],
     /,
     *,
-    split: str = "test",
-    data: str = "",
+    held_out: HeldOut = HeldOut(),  # noqa: B008
     groups: tuple[str, ...] = (),
     beam: int = 5,
     length_penalty: float = 1.0,
@@ -234,19 +237,20 @@ def eval_command(
 
     Args:
         run: folder of the run, such as runs/show-attend-tell.
-        split: test, valid, a test file's name, or compositional, many, biased-test and
-            balanced-test of shapes.
-        data: score on other data than the run's own.
+        held_out: which data to score on; shapes also have the splits compositional, many,
+            biased-test and balanced-test.
         groups: for captions of people, the words of each group: man,boy woman,girl.
         beam: hypotheses kept while decoding; 1 is greedy.
         length_penalty: 0 ranks by probability alone, more favours longer sentences.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    model = load(run, device=device)
     how = Decoding(beam=beam, length_penalty=length_penalty)
+    model = load(run, device=device)
+    asked = held_out.settings(model.tool.settings)
+    split = held_out.choose(asked, image_splits)
     with counting("captioning") as progress:
-        where: dict[str, Any] = {"split": split, "data": data, "groups": groups}
+        where: dict[str, Any] = {"split": split, "settings": asked, "groups": groups}
         found = evaluate_captions(model.tool, **where, how=how, progress=progress)
     print_json(found) if json else print_caption_scores(found)
 
@@ -261,8 +265,9 @@ def look_command(
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,
     split: str | None = None,
-    rows: int = 10,
+    rows: int | None = None,
     cells: bool = False,
+    skip_bad: int | None = None,
     device: str = "auto",
 ) -> None:
     """Caption images and show where on each the model looked for each word.
@@ -279,36 +284,51 @@ def look_command(
         select: which weights are printed or drawn.
         compare: a second run, to be looked at beside the first; needs --out x.html.
         split: look at images of this split of the run's data.
-        rows: how many of them.
+        rows: how many of them; 10 by default.
         cells: in a .png or .svg, leave the cells of the maps square.
+        skip_bad: this many bad rows of a split are skipped; the run's own number by default.
         device: cpu, cuda …; auto takes the fastest there is.
     """
+    check_out(out, compare)
+    of_split = {"rows": rows, "skip_bad": skip_bad}
+    _check_asked(images, split, {k: v for k, v in of_split.items() if v is not None})
+    if cells and (out is None or out.suffix not in (".png", ".svg")):
+        raise ConfigError("--cells is of images; name one with --out x.png or x.svg")
     models = load_alike(run, compare, device)
     model: CaptioningModel = models[0]
-    shown = _images_to_look_at(model, images, split, rows)
+    refuse_settings(settings, f"{model.name} captions, and ends by itself", *OF_WRITING)
+    shown = _images_to_look_at(model, images, split, HeldOut(skip_bad=skip_bad), rows)
     if out is not None and out.suffix == ".html":
         refuse_selection(select)
         _write_page(models, shown, settings, out)
         return
-    if len(models) > 1:
-        raise ConfigError("--compare is shown on a page; name it with --out x.html")
     if out is not None and len(shown) > 1:
         raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
     for one in shown:
         _print(model, one, settings, select, out, cells=cells)
 
 
+def _check_asked(images: tuple[str, ...], split: str | None, of_split: dict[str, int]) -> None:
+    """Images or a split, and what is of a split only with one."""
+    if split is not None and images:
+        raise ConfigError("name images or a --split, not both")
+    for name, value in of_split.items() if split is None else ():
+        raise ConfigError(f"{name}={value} is of a split; name that with --split test, too")
+    if split is None and not images:
+        raise ConfigError("name an image to look at, or a split of the data with --split test")
+
+
 def _images_to_look_at(
-    model: CaptioningModel, files: tuple[str, ...], split: str | None, rows: int
+    model: CaptioningModel,
+    files: tuple[str, ...],
+    split: str | None,
+    held_out: HeldOut,
+    rows: int | None,
 ) -> list[ShownImage]:
     """The images that were named, or the first ones of a split."""
-    if split is not None and files:
-        raise ConfigError("name images or a --split, not both")
     if split is not None:
-        captioned = read_captioned(model.tool.settings, split)
-        return split_images(captioned, rows, model.tool, split)
-    if not files:
-        raise ConfigError("name an image to look at, or a split of the data with --split test")
+        captioned = read_captioned(held_out.settings(model.tool.settings), split)
+        return split_images(captioned, 10 if rows is None else rows, model.tool, split)
     return [ShownImage.of(file, model.tool) for file in files]
 
 
@@ -320,7 +340,7 @@ def _write_page(
     if len(models) == 1:
         for look in document.looks:
             if look.label == "best":
-                print(look.text)
+                tell(look.text)
     say_written(save_document(document, out))
 
 
@@ -333,53 +353,22 @@ def _print(
     *,
     cells: bool,
 ) -> None:
-    with busy("looking"):
-        pixels = shown.seen_by(model.tool)
-        (prediction,) = model.predict(
-            [pixels], look=model.tool.looks, beam=how.beam, length_penalty=how.length_penalty
-        )
-    print(prediction.text)
     if not model.tool.looks:
         raise ConfigError(
             f"{model.name} saw the image once, as a whole: it has no attention to look at"
         )
+    with busy("looking"):
+        pixels = shown.seen_by(model.tool)
+        (prediction,) = model.predict(
+            [pixels], look=True, beam=how.beam, length_penalty=how.length_penalty
+        )
+    tell(prediction.text)
     look = caption_look(model, prediction.written, shown, how, select)
-    print(look.text(colour=terminal()["colour"]))
+    tell_drawing(look.text(colour=terminal()["colour"]))
     if out is not None:
         with warnings_said():
             written = look.save(out, cells=cells)
         say_written(written)
-
-
-class _CaptioningServing(Serving):
-    takes = "image"
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        refuse_writing(f"{run} captions images", fields)
-
-    def predict(self, tool: ImageCaptioner, jobs: Sequence[ServedJob], steps: Steps) -> None:
-        def search(given: list[Any], on_step: OnStep) -> Iterator[tuple[int, WrittenCaption]]:
-            images, streams = torch.stack(given), [0] * len(given)  # each draws as if alone
-            return tool.caption(images, jobs[0].work.how, streams=streams, on_step=on_step)
-
-        search_together(tool.vocabulary.decode, jobs, steps, search, with_others)
-
-    def look(self, models: list[Any], given: ShownImage, settings: LookSettings) -> Any:
-        return caption_document(models, [given], settings)
-
-    def image_to_predict(self, tool: ImageCaptioner, decode: DecodeImage) -> Tensor:
-        return tool.prepare(decode(2 * tool.settings.image))
-
-    def image_to_look_at(self, tools: list[ImageCaptioner], decode: DecodeImage) -> ShownImage:
-        fits = {id(tool): self.image_to_predict(tool, decode) for tool in tools}
-
-        def seen_by(tool: ImageCaptioner) -> Tensor:
-            return fits[id(tool)]
-
-        return replace(ShownImage.of(decode(2 * SIDE), tools[0]), seen_by=seen_by)
-
-    def about(self, task: Any) -> dict[str, Any]:
-        return {"image": task.image}
 
 
 KIND = Kind(
@@ -388,5 +377,5 @@ KIND = Kind(
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,
-    serving=_CaptioningServing(),
+    serving=CaptioningServing(),
 )

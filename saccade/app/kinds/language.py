@@ -1,36 +1,75 @@
 """Language modelling: a prompt in, what follows out, and what each word looked back at."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from math import log
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import tyro
 from torch import nn
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import one_text, texts_of, with_zoom
+from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
 from saccade.app.cli.output import busy, print_json, print_scores
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
-from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
+from saccade.app.kinds.base import (
+    Engine,
+    HeldOut,
+    Kind,
+    LoadedRun,
+    check_zoom,
+    in_short,
+    load_alike,
+    refuse_settings,
+    texts_given,
+)
+from saccade.app.kinds.serve_language import LanguageServing
 from saccade.app.kinds.soundness import load_vocabulary
+from saccade.app.kinds.text_lines import Rows, predict_lines
+from saccade.app.kinds.writing import WritingOptions, writing_decoding
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document, language_look
 from saccade.app.look.settings import LookSettings, Selection, make_selection
-from saccade.app.serve.draft import Draft
-from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length, figures
 from saccade.data.ragged import Ragged
+from saccade.data.readers import splits
 from saccade.data.three_sentences import SENTENCES
-from saccade.decode.engine import Decoding
+from saccade.tasks.base import Progress
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.language.task import LanguageSettings, read_language, texts_loss
 from saccade.tasks.language.writer import Generated, Writer
 from saccade.train.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class LanguagePrediction:
+    """A prompt with what was written after it: text, score, the rest of the n-best list, looks."""
+
+    prompt: str
+    text: str
+    score: float
+    log_probability: float
+    finished: bool
+    others: tuple["LanguagePrediction", ...]
+    _generated: Generated
+    _model: "LanguageModel"
+
+    @property
+    def tokens(self) -> list[int]:
+        """Of the prompt and of what was written."""
+        return self._generated.tokens
+
+    def look(self, **select: Any) -> MatrixLook:
+        """Where each word of the text looked, that of the prompt and what was written."""
+        return self._model.look_at(self.prompt, LookSettings(), self._generated, **select)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"LanguagePrediction({self.text!r}, score={self.score:.4g})"
 
 
 class LanguageModel:
@@ -41,27 +80,71 @@ class LanguageModel:
     ) -> None:
         self.name, self.recipe, self.tool, self.engine = name, recipe, tool, engine
 
+    def __repr__(self) -> str:
+        return in_short(self)
+
     @property
     def network(self) -> nn.Module:
         """The module itself."""
         return self.tool.model
 
+    @overload
     def predict(
-        self, prompt: str = "", *, count: int = 1, most_tokens: int = 100, **decoding: Any
-    ) -> list[Generated]:
-        """Go on from a prompt `count` times; samples unless told `sample=False`."""
-        how = make_decoding({"sample": True, **decoding})
+        self, prompt: str = ..., *, count: int = ..., most_tokens: int = ..., **decoding: Any
+    ) -> list[LanguagePrediction]: ...
+    @overload
+    def predict(
+        self, prompt: list[str], *, count: int = ..., most_tokens: int = ..., **decoding: Any
+    ) -> list[LanguagePrediction]: ...
+    def predict(
+        self, prompt: Any = "", *, count: int = 1, most_tokens: int = 100, **decoding: Any
+    ) -> list[LanguagePrediction]:
+        """Go on from a prompt `count` times; of a list of prompts, from each in turn.
+
+        Words are drawn at random unless a search is asked for: a beam, or `sample=False`.
+        """
+        how = writing_decoding(decoding, count=count)
         writer = self.engine or self.tool
-        return writer.write(prompt, how, count=count, most_tokens=most_tokens)
+        return [
+            self._prediction(one)
+            for text in texts_given(prompt)
+            for one in writer.write(text, how, count=count, most_tokens=most_tokens)
+        ]
 
     def look(self, text: str, settings: LookSettings | None = None, **select: Any) -> MatrixLook:
-        """Where each word of a text looked, at the last layer by default.
+        """Where each word of a text looked, and of what follows it if that is asked for.
 
         `select` are the fields of `Selection`, such as layer=0 or units="words".
         """
         how = settings or LookSettings()
-        document = partial(language_document, [self], text, how)
-        return language_look(self, text, make_selection(select), document)
+        check_look(self.name, how)
+        written = None
+        if how.most_tokens:
+            (written,) = self.tool.write(text, how.drawing, most_tokens=how.most_tokens)
+        return self.look_at(text, how, written, **select)
+
+    def look_at(
+        self, text: str, how: LookSettings, written: Generated | None, **select: Any
+    ) -> MatrixLook:
+        """The same of what was written already."""
+        document = partial(language_document, [self], text, how, written=written)
+        return language_look(self, text, make_selection(select), document, written)
+
+    def _prediction(self, one: Generated) -> LanguagePrediction:
+        others = tuple(map(self._prediction, one.others))
+        figures = one.score, one.log_probability, one.finished
+        return LanguagePrediction(one.prompt, one.text, *figures, others, one, self)
+
+
+def check_look(name: str, how: LookSettings) -> None:
+    """Refuse settings that would be left unused."""
+    refuse_settings(how, f"{name} writes without a search", "beam", "length_penalty")
+    if not how.most_tokens:
+        why = "it is of what is written after the text, and most_tokens is 0"
+        refuse_settings(how, why, "sample", "temperature", "seed")
+    elif not how.sample:
+        why = "it is of words drawn at random, and sample is off"
+        refuse_settings(how, why, "temperature", "seed")
 
 
 def _load(run: LoadedRun) -> LanguageModel:
@@ -78,67 +161,90 @@ def _with_engine(model: LanguageModel, exported: Path) -> LanguageModel:
 
 def predict_command(
     run: tyro.conf.Positional[str],
-    text: tyro.conf.Positional[tuple[str, ...]] = (),
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
     /,
     *,
-    decoding: Decoding = Decoding(beam=5),  # noqa: B008
-    count: int = 1,
-    most_tokens: int = 100,
+    text: tuple[str, ...] = (),
+    writing: WritingOptions = WritingOptions(),  # noqa: B008
     engine: Engine = "saccade",
     engine_precision: Quantization = "float32",
+    skip_bad: int = 0,
     device: str = "auto",
     json: bool = False,
 ) -> None:
     """Go on writing from prompts, or from nothing.
 
     Prompts come from the command line, from a file that is named there, or with - from standard
-    input, one a line. Words are drawn at random unless a search is asked for, as --beam 1.
+    input, one a line. What looks like a path must be a file; a blank line gives a blank line. Words
+    are drawn at random unless a search is asked for, as --beam 1.
 
     With --engine ctranslate2 that engine decodes (pip install 'saccade[export]'): the run is
     exported into its own folder when it is first used, and again when its weights have changed.
 
     Args:
         run: folder of the run.
-        text: prompts, or a file of them; none: begin a text.
-        decoding: how the next word is chosen.
-        count: how many texts are written for each prompt.
-        most_tokens: where a text stops at the latest.
+        texts: prompts, or a file of them; none: begin a text.
+        text: prompts that are no file, whatever they look like.
+        writing: how the next word is chosen.
         engine: who decodes: saccade, or ctranslate2 for GPT runs.
         engine_precision: how ctranslate2 holds the weights; int8 is fastest on CPUs.
+        skip_bad: this many lines that are no text are answered with a blank one; one more stops.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print scores as well, as JSON.
     """
+    how = writing.decoding
+    lines = input_lines(texts, text if texts or text else ("",), skip_bad=skip_bad)
     with busy("loading"):
-        model = load(run, device=device, engine=engine, engine_precision=engine_precision)
-    fields = {**vars(decoding), "sample": decoding.sample or decoding.beam == 5}
-    written = [
-        one
-        for prompt in (texts_of(text) if text else [""])
-        for one in model.predict(prompt, count=count, most_tokens=most_tokens, **fields)
-    ]
-    if json:
-        print_json([{k: v for k, v in vars(one).items() if k != "tokens"} for one in written])
-    else:
-        for one in written:
-            print(one.text)
+        loaded = load(run, device=device, engine=engine, engine_precision=engine_precision)
+    model: LanguageModel = loaded
+    sizes: dict[str, Any] = {"count": writing.count, "most_tokens": writing.most_tokens}
+
+    def predict(some: list[str], first: int, progress: Progress) -> list[Rows]:
+        made: list[Rows] = []
+        for prompt in some:
+            found = (model.engine or model.tool).write(prompt, how, **sizes)
+            made.append([_as_table(one) for one in found])
+            progress(len(made), len(some))
+        return made
+
+    blank: Rows = [{"prompt": "", "text": "", "score": None}] * writing.count * how.n_best
+    predict_lines(
+        lines,
+        predict,
+        blank=blank,
+        check=lambda prompt: model.tool.most(model.tool.begin(prompt), 1),
+        doing="writing",
+        json=json,
+        keeps_lines=model.tool.settings.unit == "stream",
+    )
 
 
-def evaluate(model: LanguageModel, *, split: str = "test", data: str = "") -> dict[str, Any]:
+def _as_table(one: Generated) -> dict[str, Any]:
+    figures = ("prompt", "text", "score", "log_probability", "finished")
+    table = {name: vars(one)[name] for name in figures}
+    return {**table, "others": list(map(_as_table, one.others))} if one.others else table
+
+
+def evaluate(
+    model: LanguageModel,
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+) -> dict[str, Any]:
     """Every score by name."""
-    writer, settings = model.tool, model.tool.settings
+    writer, settings = model.tool, held_out.settings(model.tool.settings)
     network: Any = writer.model
-    texts, _ = read_language(replace(settings, data=data) if data else settings, split)
+    split = held_out.choose(settings, splits)
+    texts, _ = read_language(settings, split)
     encoded = Ragged.of(writer.vocabulary.encode_all(texts))
     special = writer.vocabulary.special
     loss = texts_loss(network, encoded, special, settings.unit, writer.device)
     found: dict[str, Any] = {
-        "split": split,
+        "split": split or Path(settings.data).name,
         "texts": len(texts),
         "tokens": len(encoded.flat),
         **loss_figures(loss),
         "bits_per_token": loss / log(2),
     }
-    return found if settings.data or data else found | _three_sentences(model)
+    return found if settings.data else found | _three_sentences(model)
 
 
 def _three_sentences(model: LanguageModel, *, count: int = 1000) -> dict[str, Any]:
@@ -158,8 +264,7 @@ def eval_command(
     run: tyro.conf.Positional[str],
     /,
     *,
-    split: str = "test",
-    data: str = "",
+    held_out: HeldOut = HeldOut(),  # noqa: B008
     device: str = "auto",
     json: bool = False,
 ) -> None:
@@ -169,27 +274,28 @@ def eval_command(
 
     Args:
         run: folder of the run, such as runs/gpt.
-        split: test, valid, or a test file's name.
-        data: score on other data than the run's own.
+        held_out: which data to score on.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
     model = load(run, device=device)
     with busy("scoring"):
-        found = evaluate(model, split=split, data=data)
+        found = evaluate(model, held_out)
     print_json(found) if json else print_scores(found)
 
 
 def look_command(
     run: tyro.conf.Positional[str],
-    text: tyro.conf.Positional[tuple[str, ...]] = (),
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
     /,
     *,
+    text: tuple[str, ...] = (),
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     settings: LookSettings = LookSettings(),  # noqa: B008
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,
     zoom: tuple[str, ...] = (),
+    skip_bad: int = 0,
     device: str = "auto",
 ) -> None:
     """Show which earlier words each word of a text looks at.
@@ -201,51 +307,22 @@ def look_command(
 
     Args:
         run: folder of the run.
-        text: the text that is read, or a file of it.
+        texts: the text that is read, a file of it, or - for standard input.
+        text: a text that is no file, whatever it looks like.
         out: a .html, .png, .svg or .json file.
         settings: what to look at, and how large a page may become.
         select: which weights are printed or drawn.
         compare: a second run, to be looked at beside the first; needs --out x.html.
         zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
+        skip_bad: this many lines of a file that are no text are left out; one more stops.
         device: cpu, cuda …; auto takes the fastest there is.
     """
+    check_out(out, compare)
+    how, subject = with_zoom(settings, zoom), one_text(texts, text, skip_bad=skip_bad)
     models = load_alike(run, compare, device)
-    how = with_zoom(settings, zoom)
-    look_at_text(models, one_text(text), how, out, language_document, select)
-
-
-class _LanguageServing(Serving):
-    draws = True
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        if fields.n_best > 1:
-            raise invalid(f"{run} is a language run: ask for count instead of n_best", "n_best")
-
-    def check(self, run: str, tool: Writer, given: str) -> int:
-        return check_length(run, len(tool.begin(given)), tool.reach)
-
-    def predict(self, tool: Writer, jobs: Sequence[ServedJob], steps: Steps) -> None:
-        for job in jobs:
-            made = list[dict[str, Any]]()
-            for prompt in job.work.given:
-                made += _written(tool, prompt, job, steps)
-            if not job.gone:
-                job.finish(made)
-
-    def look(self, models: list[Any], given: str, settings: LookSettings) -> Any:
-        return language_document(models, given, settings)
-
-
-def _written(tool: Writer, prompt: str, job: ServedJob, steps: Steps) -> Iterator[dict[str, Any]]:
-    begun, work = tool.begin(prompt), job.work
-    draft = Draft(lambda tokens: tool.vocabulary.decode([*begun, *tokens]), work.how)
-    on_step = steps.on_step([job] * work.count, [draft] * work.count)
-    if job.gone:
-        return
-    sizes: dict[str, int] = {"count": work.count, "most_tokens": work.most_tokens}
-    for one in tool.write(prompt, work.how, **sizes, on_step=on_step):
-        steps.wrote(len(one.tokens) - len(begun))
-        yield {"prompt": one.prompt, **figures(one), "others": []}
+    check_look(models[0].name, how)
+    check_zoom(models, how, out)
+    look_at_text(models, subject, how, out, language_document, select, writes=how.most_tokens > 0)
 
 
 KIND = Kind(
@@ -254,6 +331,6 @@ KIND = Kind(
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,
-    serving=_LanguageServing(),
+    serving=LanguageServing(),
     with_engine=_with_engine,
 )

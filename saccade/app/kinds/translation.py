@@ -1,7 +1,6 @@
 """Translation: sentences in, sentences out, and which source words each word looked at."""
 
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, overload
@@ -11,31 +10,35 @@ import tyro
 from torch import nn
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import one_text, texts_of, with_zoom
+from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
 from saccade.app.cli.output import busy, counting, print_json, print_scores
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
-from saccade.app.kinds.base import Engine, Kind, LoadedRun, Serving, load_alike, make_decoding
+from saccade.app.kinds.base import (
+    OF_WRITING,
+    Engine,
+    HeldOut,
+    Kind,
+    LoadedRun,
+    check_zoom,
+    in_short,
+    load_alike,
+    make_decoding,
+    refuse_settings,
+    texts_given,
+)
+from saccade.app.kinds.serve_translation import TranslationServing
 from saccade.app.kinds.soundness import load_vocabulary
+from saccade.app.kinds.text_lines import Rows, predict_lines
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.app.look.translation import translation_document, translation_look
-from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import (
-    PredictFields,
-    ServedJob,
-    Steps,
-    check_length,
-    refuse_writing,
-    search_together,
-    with_others,
-)
 from saccade.attention.look.glance import Glance
 from saccade.data.lingua import AlignedPair
+from saccade.data.readers import splits
 from saccade.data.words import length_in_words
 from saccade.decode.engine import Decoding
-from saccade.decode.protocol import OnStep
 from saccade.errors import ConfigError
 from saccade.metrics.alignment import alignment_error_rate, best_links
 from saccade.metrics.translation import Tokenize, score_translations
@@ -81,6 +84,9 @@ class Prediction:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return f"Prediction({self.text!r}, score={self.score:.4g})"
+
 
 class TranslationModel:
     """A trained translator; `engine` decodes in place of our own search."""
@@ -94,6 +100,9 @@ class TranslationModel:
     ) -> None:
         self.name, self.recipe, self.tool, self.engine = name, recipe, tool, engine
 
+    def __repr__(self) -> str:
+        return in_short(self)
+
     @property
     def network(self) -> nn.Module:
         """The module itself, for `saccade.looking` and for anything else that torch can do."""
@@ -106,25 +115,34 @@ class TranslationModel:
         self, text: list[str], *, look: bool = ..., progress: Progress = ..., **decoding: Any
     ) -> list[Prediction]: ...
     def predict(
-        self,
-        text: str | list[str],
-        *,
-        look: bool = False,
-        progress: Progress = silent,
-        **decoding: Any,
+        self, text: Any, *, look: bool = False, progress: Progress = silent, **decoding: Any
     ) -> Prediction | list[Prediction]:
         """Translate a sentence or many; `decoding` are the fields of `Decoding`, such as beam=1."""
-        texts = [text] if isinstance(text, str) else text
-        how = make_decoding(decoding)
+        how, texts = make_decoding(decoding), texts_given(text)
         if look and not self.tool.looks:
             raise ConfigError(f"{self.name} has no attention to look at")
+        ordered = self.translate(texts, how, look=look, progress=progress)
+        return ordered[0] if isinstance(text, str) else ordered
+
+    def translate(
+        self,
+        texts: list[str],
+        how: Decoding,
+        *,
+        first: int = 0,
+        look: bool = False,
+        progress: Progress = silent,
+    ) -> list[Prediction]:
+        """Translate texts, of which the `first` has this number: drawn words depend on it."""
         made: dict[int, Prediction] = {}
-        found = self.engine.translate(texts, how) if self.engine is not None else None
-        for row, translated in found or self.tool.translate(texts, how, look=look):
+        streams = list(range(first, first + len(texts)))
+        found = None
+        if self.engine is not None:  # whose draws know no streams
+            found = self.engine.translate(texts, replace(how, seed=how.seed ^ first))
+        for row, translated in found or self.tool.translate(texts, how, look=look, streams=streams):
             made[row] = self._prediction(self.tool.watched(translated) if look else translated, how)
             progress(len(made), len(texts))
-        ordered = [made[row] for row in range(len(texts))]
-        return ordered[0] if isinstance(text, str) else ordered
+        return [made[row] for row in range(len(texts))]
 
     def look(self, text: str, settings: LookSettings | None = None, **select: Any) -> MatrixLook:
         """Translate a text and show where the model looked for each word.
@@ -132,6 +150,7 @@ class TranslationModel:
         `select` are the fields of `Selection`, such as layer=0 or units="pieces".
         """
         how = settings or LookSettings()
+        refuse_settings(how, f"{self.name} translates, and ends by itself", *OF_WRITING)
         made = self.predict(text, beam=how.beam, length_penalty=how.length_penalty)
         return made.look(**select)
 
@@ -151,43 +170,51 @@ def _with_engine(model: TranslationModel, exported: Path) -> TranslationModel:
 
 def predict_command(
     run: tyro.conf.Positional[str],
-    text: tyro.conf.Positional[tuple[str, ...]] = (),
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
     /,
     *,
+    text: tuple[str, ...] = (),
     decoding: Decoding = Decoding(beam=5),  # noqa: B008
     engine: Engine = "saccade",
     engine_precision: Quantization = "float32",
+    skip_bad: int = 0,
     device: str = "auto",
     json: bool = False,
 ) -> None:
     """Translate sentences.
 
-    Text comes from the command line, from a file that is named there, or, with none or with -,
-    from standard input, a sentence a line. Translations come out in the same order, one a line.
+    Sentences come from the command line, from a file that is named there, or, with none or with -,
+    from standard input, a sentence a line. What looks like a path must be a file. Translations come
+    out in the same order, one a line, each as soon as it is known; a blank line gives a blank line.
 
     With --engine ctranslate2 that engine decodes (pip install 'saccade[export]'): the run is
     exported into its own folder when it is first used, and again when its weights have changed.
 
     Args:
         run: folder of the run.
-        text: sentences, or a file of them.
+        texts: sentences, or a file of them.
+        text: sentences that are no file, whatever they look like.
         decoding: how the next word is chosen.
         engine: who decodes: saccade, or ctranslate2 for Transformer runs.
         engine_precision: how ctranslate2 holds the weights; int8 is fastest on CPUs.
+        skip_bad: this many lines that are no text are answered with a blank one; one more stops.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print scores as well, as JSON.
     """
+    how, lines = make_decoding(vars(decoding)), input_lines(texts, text, skip_bad=skip_bad)
     with busy("loading"):
-        model = load(run, device=device, engine=engine, engine_precision=engine_precision)
-    texts = list(texts_of(text or ("-",)))
-    with counting("translating") as progress:
-        predictions = model.predict(texts, progress=progress, **vars(decoding))
-    if json:
-        print_json([_as_table(prediction) for prediction in predictions])
-        return
-    for prediction in predictions:
-        for one in (prediction, *prediction.others):
-            print(one.text)
+        loaded = load(run, device=device, engine=engine, engine_precision=engine_precision)
+    model: TranslationModel = loaded
+
+    def predict(some: list[str], first: int, progress: Progress) -> list[Rows]:
+        found = model.translate(some, how, first=first, progress=progress)
+        return [[_as_table(one)] for one in found]
+
+    nothing: dict[str, Any] = {"text": "", "score": None}
+    others = {"others": [nothing] * (how.n_best - 1)} if how.n_best > 1 else {}
+    blank: Rows = [{"source": "", **nothing, **others}]
+    doing: dict[str, Any] = {"check": model.tool.encode, "doing": "translating"}
+    predict_lines(lines, predict, blank=blank, json=json, **doing)
 
 
 def _as_table(prediction: Prediction) -> dict[str, Any]:
@@ -199,8 +226,8 @@ def _as_table(prediction: Prediction) -> dict[str, Any]:
 def evaluate(
     model: TranslationModel,
     *,
-    split: str = "test",
-    data: str = "",
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+    languages: tuple[str, ...] = (),
     how: Decoding = Decoding(),  # noqa: B008
     lowercase: bool = False,
     tokenize: Tokenize = "auto",
@@ -210,7 +237,11 @@ def evaluate(
     """Every score by name."""
     settings = model.recipe.task
     assert isinstance(settings, TranslationSettings)
-    corpus = read_corpus(replace(settings, data=data) if data else settings, split)
+    if languages and not held_out.data:
+        raise ConfigError("--source and --target are languages of --data; name that, too")
+    asked = held_out.settings(settings, **dict(zip(("source", "target"), languages)))
+    split = held_out.choose(asked, lambda path: splits(path, source=asked.source))
+    corpus = read_corpus(asked, split)
     sources, references = map(list, zip(*corpus.pairs))
     begun = time.perf_counter()
     predictions = model.predict(sources, progress=progress, **vars(how))
@@ -227,7 +258,7 @@ def evaluate(
     tool: Any = model.tool
     loss = pairs_loss(tool.model, tool.vocabulary, corpus.pairs, tool.device)
     found = {
-        "split": split,
+        "split": split or Path(asked.data).name,
         "sentences": len(sources),
         **vars(scores),
         **loss_figures(loss),
@@ -257,8 +288,9 @@ def eval_command(
     run: tyro.conf.Positional[str],
     /,
     *,
-    split: str = "test",
-    data: str = "",
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+    source: str = "",
+    target: str = "",
     beam: int = 5,
     length_penalty: float = 1.0,
     lowercase: bool = False,
@@ -275,8 +307,9 @@ def eval_command(
 
     Args:
         run: folder of the run, such as runs/transformer.
-        split: test, valid, a test file's name, or compositional of lingua.
-        data: score on other data than the run's own.
+        held_out: which data to score on.
+        source: language translated from, in data other than the run's own.
+        target: language translated into.
         beam: hypotheses kept while decoding; 1 is greedy.
         length_penalty: 0 ranks by probability alone, more favours longer sentences.
         lowercase: compare without regard to case.
@@ -286,10 +319,11 @@ def eval_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    model = load(run, device=device)
     how = Decoding(beam=beam, length_penalty=length_penalty)
+    model = load(run, device=device)
     with counting("decoding") as progress:
-        where: dict[str, Any] = {"split": split, "data": data}
+        languages = (source, target) if source or target else ()
+        where: dict[str, Any] = {"held_out": held_out, "languages": languages}
         where |= {"lowercase": lowercase, "tokenize": tokenize, "ter_seconds": ter_seconds}
         found = evaluate(model, **where, how=how, progress=progress)
     print_json(found) if json else print_scores(found)
@@ -297,14 +331,16 @@ def eval_command(
 
 def look_command(
     run: tyro.conf.Positional[str],
-    text: tyro.conf.Positional[tuple[str, ...]] = (),
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
     /,
     *,
+    text: tuple[str, ...] = (),
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     settings: LookSettings = LookSettings(),  # noqa: B008
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,
     zoom: tuple[str, ...] = (),
+    skip_bad: int = 0,
     device: str = "auto",
 ) -> None:
     """Translate a text and show which source words each word was read from.
@@ -316,41 +352,22 @@ def look_command(
 
     Args:
         run: folder of the run.
-        text: the text that is translated, or a file of it.
+        texts: the text that is translated, a file of it, or - for standard input.
+        text: a text that is no file, whatever it looks like.
         out: a .html, .png, .svg or .json file.
         settings: what to look at, and how large a page may become.
         select: which weights are printed or drawn.
         compare: a second run, to be looked at beside the first; needs --out x.html.
         zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
+        skip_bad: this many lines of a file that are no text are left out; one more stops.
         device: cpu, cuda …; auto takes the fastest there is.
     """
+    check_out(out, compare)
+    how, subject = with_zoom(settings, zoom), one_text(texts, text, skip_bad=skip_bad)
     models = load_alike(run, compare, device)
-    how = with_zoom(settings, zoom)
-    look_at_text(models, one_text(text), how, out, translation_document, select, writes=True)
-
-
-class _TranslationServing(Serving):
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        refuse_writing(f"{run} translates", fields)
-
-    def check(self, run: str, tool: Translator, given: str) -> int:
-        if not given.strip():
-            raise invalid("there is nothing to translate in an empty text", "text")
-        tokens = len(tool.vocabulary.encode(given)) + 1  # and the end of the sentence
-        return check_length(run, tokens, tool.longest)
-
-    def predict(self, tool: Translator, jobs: Sequence[ServedJob], steps: Steps) -> None:
-        def search(given: list[Any], on_step: OnStep) -> Iterator[tuple[int, Translated]]:
-            streams = [0] * len(given)  # each draws what it would draw alone
-            return tool.translate(given, jobs[0].work.how, streams=streams, on_step=on_step)
-
-        def response(one: Translated) -> dict[str, Any]:
-            return {"source": one.source, **with_others(one)}
-
-        search_together(tool.vocabulary.decode, jobs, steps, search, response)
-
-    def look(self, models: list[Any], given: str, settings: LookSettings) -> Any:
-        return translation_document(models, given, settings)
+    refuse_settings(how, f"{models[0].name} translates, and ends by itself", *OF_WRITING)
+    check_zoom(models, how, out)
+    look_at_text(models, subject, how, out, translation_document, select, writes=True)
 
 
 KIND = Kind(
@@ -359,6 +376,6 @@ KIND = Kind(
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,
-    serving=_TranslationServing(),
+    serving=TranslationServing(),
     with_engine=_with_engine,
 )

@@ -13,18 +13,21 @@ from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, text_sites
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.watching import sites
-from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
 from saccade.tasks.language.teacher_forced import teacher_forced_text
-from saccade.tasks.language.writer import Writer
+from saccade.tasks.language.writer import Generated, Writer
 
 LARGEST_MAP = 256  # cells to a side
 
 
 def language_look(
-    model: NamedModel[Writer], text: str, select: Selection, document: Callable[[], LookDocument]
+    model: NamedModel[Writer],
+    text: str,
+    select: Selection,
+    document: Callable[[], LookDocument],
+    written: Generated | None = None,
 ) -> MatrixLook:
-    """Where each word of a text looked, at the last layer by default.
+    """Where each word of a text looked, and of what was written after it, at the last layer.
 
     A long text is drawn in cells of several pieces.
     """
@@ -33,7 +36,7 @@ def language_look(
     if not names:
         raise ConfigError(f"{model.name} has no attention to look at")
     site = names[-1] if select.layer is None else site_named(select.layer, names, names)
-    tokens = writer.begin(text)
+    tokens = writer.begin(text) if written is None else written.tokens
     keep = Keep(map_side=LARGEST_MAP, top=0)
     seen = teacher_forced_text(writer, tokens, keep=keep, only=site)
     weights, which = one_matrix(seen.sites, select)
@@ -50,30 +53,49 @@ def language_look(
     return MatrixLook(
         *between(weights, side, side, units),
         title=f"{model.name}: {site}, {which}",
-        caption=text,
+        caption=text if written is None else written.text,
         document=document,
     )
 
 
 def language_document(
-    models: Sequence[NamedModel[Writer]], text: str, how: LookSettings
+    models: Sequence[NamedModel[Writer]],
+    text: str,
+    how: LookSettings,
+    *,
+    written: Generated | None = None,
 ) -> LookDocument:
-    """Read a text, go on writing if asked to, and show where each word looked."""
-    blobs = Blobs()
-    looks = [_look(one, text, how, how.budget // len(models), blobs) for one in models]
+    """Read a text, go on writing if asked to, and show where each word looked.
+
+    `written` is what was written after the text already.
+    """
+    blobs, size = Blobs(), how.budget // len(models)
+    looks = [
+        _look(one, text, how, size, blobs, written or _go_on(one, text, how)) for one in models
+    ]
     return LookDocument.of("language", [one.name for one in models], text, looks, blobs)
 
 
+def _go_on(model: NamedModel[Writer], text: str, how: LookSettings) -> Generated | None:
+    if not how.most_tokens:
+        return None
+    (written,) = model.tool.write(text, how.drawing, most_tokens=how.most_tokens)
+    return written
+
+
 def _look(
-    model: NamedModel[Writer], text: str, how: LookSettings, size: int, blobs: Blobs
+    model: NamedModel[Writer],
+    text: str,
+    how: LookSettings,
+    size: int,
+    blobs: Blobs,
+    written: Generated | None,
 ) -> LookEntry:
     """A text that was given, and what the model wrote after it."""
     writer, vocabulary = model.tool, model.tool.vocabulary
     tokens = writer.begin(text)
     given, score, finished = len(tokens), None, None
-    if how.most_tokens:
-        drawn = Decoding(beam=1, sample=how.sample, temperature=how.temperature, seed=how.seed)
-        (written,) = writer.write(text, drawn, most_tokens=how.most_tokens)
+    if written is not None:
         tokens, score, finished = written.tokens, written.score, written.finished
     budget = SiteBudget.of(writer.model, len(tokens), size)
     seen = teacher_forced_text(writer, tokens, keep=budget.keep)
@@ -85,7 +107,7 @@ def _look(
         label="best",
         text=vocabulary.decode(tokens),
         score=score,
-        log_probability=sum(seen.log_p[given - 1 :], 0.0) if how.most_tokens else None,
+        log_probability=sum(seen.log_p[given - 1 :], 0.0) if written is not None else None,
         finished=finished,
         axes={"text": axis},
         sites=text_sites(seen, budget, how.zoom, blobs),

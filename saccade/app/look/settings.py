@@ -38,6 +38,12 @@ class LookSettings:
             raise ConfigError(f"most_tokens={self.most_tokens} must be 0 (only read) or more")
         if self.budget < 100_000:
             raise ConfigError(f"budget={self.budget} must be at least 100000 bytes")
+        _ = self.search(1), self.drawing  # which refuse what cannot be
+
+    @property
+    def drawing(self) -> Decoding:
+        """How a language model goes on from a text."""
+        return Decoding(beam=1, sample=self.sample, temperature=self.temperature, seed=self.seed)
 
     def search(self, n_best: int, like: Decoding | None = None) -> Decoding:
         """The search that `predict` runs, `like` a prediction's own; shows up to `n_best`."""

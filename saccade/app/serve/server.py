@@ -16,6 +16,7 @@ from types import FrameType
 
 import uvicorn
 
+from saccade.app.cli.output import tell
 from saccade.app.serve.app import Service, make_app
 from saccade.app.serve.http.access import token_for
 from saccade.app.serve.http.logs import log_plainly
@@ -152,7 +153,7 @@ class SteadyServer(uvicorn.Server):
             await self._load_one(run)
         served = [run.name for run in self._service.runs.values() if run.model is not None]
         if served:
-            print(f"serving {', '.join(served)} at {url}", flush=True)
+            tell(f"serving {', '.join(served)} at {url}")
             if self._browser and _has_screen():
                 await asyncio.to_thread(webbrowser.open, url)
         else:

@@ -6,7 +6,7 @@ for ever: a file with thousands of them is not the one that was meant.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -30,6 +30,10 @@ class Problem:
     file: str
     line: int
     reason: str
+
+    @property
+    def kind(self) -> str:
+        return self.reason.partition(":")[0]
 
     def __str__(self) -> str:
         return f"{printable(self.file)}:{self.line}: {printable(self.reason)}"
@@ -116,16 +120,20 @@ def collect(
     into: Callable[[list[Row], list[Problem], int, list[str], dict[str, int]], Read],
     *,
     skip_bad: int,
+    untold: Mapping[str, int] | None = None,
 ) -> Read:
-    """Part good rows from bad; stop if over `skip_bad` are bad, or none is good."""
+    """Part good rows from bad; stop if over `skip_bad` are bad, or none is good.
+
+    `untold` are bad rows that were counted before, and are not among these.
+    """
     if skip_bad < 0:
         raise ConfigError(f"skip_bad={skip_bad} is below 0; give the number of bad rows to allow")
     good: list[Row] = []
     problems: list[Problem] = []
-    kinds: Counter[str] = Counter()
+    kinds: Counter[str] = Counter(untold or {})
     for row in rows:
         if isinstance(row, Problem):
-            kinds[row.reason.partition(":")[0]] += 1
+            kinds[row.kind] += 1
             if len(problems) < KEPT:
                 problems.append(row)
             if kinds.total() >= skip_bad + BEYOND:

@@ -25,7 +25,7 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
-from saccade.errors import ConfigError
+from saccade.errors import ConfigError, DataError
 from saccade.metrics.alignment import merge_rows
 from saccade.models.caption.captioner import Captioner
 from saccade.tasks.captioning.data import CaptioningSettings
@@ -255,6 +255,14 @@ def _on_picture(
     words = word_spans(text, pieces)
     by_word = merge_rows(weights[:, cells.special :], pieces=pieces, words=words)
     return by_word.unflatten(1, (cells.height, cells.width))
+
+
+def an_image(given: object) -> Any:
+    """What may hold an image; anything else is refused."""
+    if not isinstance(given, str | Path | bytes | Member | Image.Image | np.ndarray | Tensor):
+        what = type(given).__name__
+        raise DataError(f"{what} is no image; give a file, its bytes, an array or a list of these")
+    return given
 
 
 def pixels_of(image: AnyImage, *, name: str = "", short: int) -> UInt8[Tensor, "3 H W"]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -228,14 +229,16 @@ def digest(images: ImageSource) -> str:
 
 
 def read_captioned(
-    settings: CaptioningSettings, split: str, progress: Progress = silent
+    settings: CaptioningSettings, split: str | None, progress: Progress = silent
 ) -> Captioned:
-    """A split of the user's images, or of shapes.
+    """A split of the user's images, or of shapes; None is all of a single file.
 
     `progress` is told how many images are there, and of how many.
     """
     if not settings.data:
-        return _draw(settings, split, progress)
+        return _draw(settings, split or "test", progress)
+    if split is None:
+        return _read(settings, "train", progress)
     known = image_splits(Path(settings.data))
     if split in ("train", "valid") and "valid" not in known:
         return _held_out(_read(settings, "train", progress), split)
@@ -276,7 +279,8 @@ def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
 
 def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:
     bound = settings.skip_bad
-    read = read_images(Path(settings.data), split, skip_bad=bound)
+    # Whatever is bad is told once, when the images have been decoded, too.
+    read = read_images(Path(settings.data), split, skip_bad=sys.maxsize)
     size = CacheSettings(size=settings.image, fit=settings.fit)
     good, cache = cached_images(
         read, cache_folder(), settings=size, skip_bad=bound, progress=progress

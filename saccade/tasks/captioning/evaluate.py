@@ -2,16 +2,18 @@
 
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from saccade.data import shapes
 from saccade.data.shapes import Scene
 from saccade.decode.engine import Decoding
+from saccade.errors import ConfigError
 from saccade.metrics.captioning import caption_scores
 from saccade.metrics.meteor import MISSING, nltk_meteor
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.captioning.captioner import ImageCaptioner
-from saccade.tasks.captioning.data import Captioned, read_captioned
+from saccade.tasks.captioning.data import Captioned, CaptioningSettings, read_captioned
 from saccade.tasks.captioning.pointing import Pointed, can_point, point, pointed, write_captions
 from saccade.tasks.captioning.reasons import has_groups, reasons, worlds
 from saccade.tasks.captioning.task import encode, mean_loss
@@ -21,8 +23,8 @@ from saccade.tasks.figures import loss_figures
 def evaluate_captions(
     tool: ImageCaptioner,
     *,
-    split: str = "test",
-    data: str = "",
+    split: str | None = "test",
+    settings: CaptioningSettings | None = None,
     how: Decoding = Decoding(),  # noqa: B008
     progress: Progress = silent,
     groups: tuple[str, ...] = (),
@@ -30,11 +32,12 @@ def evaluate_captions(
     """Every score by name; on shapes also whether what is said is so, and read from there.
 
     Where the data say who is of which group, also how each group fares; of the shapes' biased world
-    on its biased and balanced tests alike, whichever split was asked for. `groups` are other ones
-    than those that the run was trained with.
+    on its biased and balanced tests alike, whichever split was asked for. `settings` name other
+    data, of which a `split` of None is all; `groups` are other ones than those that the run was
+    trained with.
     """
-    tool = _asked_about(tool, groups) if groups else tool
-    captioned = read_captioned(replace(tool.settings, data=data) if data else tool.settings, split)
+    tool = _asked_about(tool, settings or tool.settings, groups)
+    captioned = _asked_of(tool, split, groups)
     further = can_point(tool, captioned)  # work that takes about as long again
     whole = len(captioned) * (2 if further else 1)
     begun = time.perf_counter()
@@ -46,7 +49,7 @@ def evaluate_captions(
     network: Any = tool.model
     loss = mean_loss(network, encoded, tool.vocabulary.special, tool.device)
     found: dict[str, Any] = {
-        "split": split,
+        "split": split or Path(tool.settings.data).name,
         "pictures": len(captioned),
         "references": sum(map(len, references)),
         **caption_scores(captions, references),
@@ -66,9 +69,21 @@ def evaluate_captions(
     return found | ({"note": MISSING} if meteor is None else {})
 
 
-def _asked_about(tool: ImageCaptioner, groups: tuple[str, ...]) -> ImageCaptioner:
-    equalizer = replace(tool.settings.equalizer, groups=groups)
-    return ImageCaptioner(tool.model, tool.vocabulary, replace(tool.settings, equalizer=equalizer))
+def _asked_about(
+    tool: ImageCaptioner, settings: CaptioningSettings, groups: tuple[str, ...]
+) -> ImageCaptioner:
+    if groups:
+        settings = replace(settings, equalizer=replace(settings.equalizer, groups=groups))
+    return ImageCaptioner(tool.model, tool.vocabulary, settings)
+
+
+def _asked_of(tool: ImageCaptioner, split: str | None, groups: tuple[str, ...]) -> Captioned:
+    captioned = read_captioned(tool.settings, split)
+    if groups and not has_groups(captioned, tool.settings):
+        raise ConfigError(
+            f"groups={' '.join(groups)}: the data do not say who is of which group; leave them out"
+        )
+    return captioned
 
 
 def captions_of(

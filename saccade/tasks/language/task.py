@@ -106,17 +106,17 @@ class LanguageBatch(NamedTuple):
         return LanguageBatch(self.words.pinned(), self.labels.pin_memory(), self.tokens)
 
 
-def read_language(settings: LanguageSettings, split: str) -> tuple[list[str], str]:
-    """The texts of a split and a line about them."""
+def read_language(settings: LanguageSettings, split: str | None) -> tuple[list[str], str]:
+    """The texts of a split and a line about them; None is all of a single file."""
     if not settings.data:
-        check_split(split, ("train", "valid", "test"), "the three-sentence world")
-        count = settings.sentences if split == "train" else 300
-        seed = {"train": 0, "valid": 1}.get(split, 2)
+        seeds = {"train": 0, "valid": 1, "test": 2}
+        split = check_split(split or "test", seeds, "the three-sentence world")
+        count, seed = settings.sentences if split == "train" else 300, seeds[split]
         note = f"{count:,} sentences of the three-sentence world, split {split}"
         return three_sentences.sentences(count, seed=seed), note
     if split in ("train", "valid") and "valid" not in splits(Path(settings.data)):
         return _held_out(settings, split)
-    read = _read(settings, split)
+    read = _read(settings, split or "train")
     return read.texts, read.summary()
 
 

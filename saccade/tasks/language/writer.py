@@ -1,6 +1,6 @@
 """Using a trained language model: go on from a prompt, and say how probable a text is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from saccade.data.batches import pad
 from saccade.data.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import LanguageNetwork
 from saccade.tasks.decoder_cache import DecoderCache
 from saccade.tasks.language.task import LanguageSettings
@@ -18,7 +18,10 @@ from saccade.tasks.language.task import LanguageSettings
 
 @dataclass(frozen=True)
 class Generated:
-    """A prompt and what the model wrote after it; `text` and `tokens` are both."""
+    """A prompt and what the model wrote after it; `text` and `tokens` are both.
+
+    `others` are the rest of the n-best list.
+    """
 
     prompt: str
     text: str
@@ -26,6 +29,7 @@ class Generated:
     log_probability: float
     finished: bool
     tokens: list[int]
+    others: tuple["Generated", ...] = ()
 
 
 class Writer:
@@ -51,6 +55,9 @@ class Writer:
 
         `on_step` hears of every step and may give texts up: they end there; a beam's are gone.
         """
+        for name, value in (("count", count), ("most_tokens", most_tokens)):
+            if value < 1:
+                raise ConfigError(f"{name}={value} must be at least 1")
         tokens = self.begin(prompt)
         model: Any = self.decoders.decoder(how.precision)
         most = self.most(tokens, most_tokens)
@@ -63,7 +70,7 @@ class Writer:
         ends: dict[str, Any] = {"limits": torch.full((count,), most), "end": self.vocabulary.end}
         captured = self.decoders.captured(how.precision)
         found = decode(model, state, first, **ends, how=how, on_step=on_step, captured=captured)
-        return [self.generated(prompt, tokens, found_one[0]) for found_one in found if found_one]
+        return [self.generated(prompt, tokens, hypotheses) for hypotheses in found if hypotheses]
 
     @property
     def reach(self) -> int | None:
@@ -90,18 +97,21 @@ class Writer:
             return tokens
         return [opening, *tokens]
 
-    def generated(self, prompt: str, tokens: list[int], hypothesis: Hypothesis) -> Generated:
+    def generated(self, prompt: str, tokens: list[int], hypotheses: list[Hypothesis]) -> Generated:
         """What was found after a prompt, in words."""
         opening = 1 if self.settings.unit == "lines" or tokens[0] == self.vocabulary.end else 0
-        text = self.vocabulary.decode([*tokens[opening:], *hypothesis.tokens])
-        return Generated(
-            prompt,
-            text,
-            hypothesis.score,
-            hypothesis.log_probability,
-            hypothesis.finished,
-            [*tokens, *hypothesis.tokens],
+        best, *others = (
+            Generated(
+                prompt,
+                self.vocabulary.decode([*tokens[opening:], *one.tokens]),
+                one.score,
+                one.log_probability,
+                one.finished,
+                [*tokens, *one.tokens],
+            )
+            for one in hypotheses
         )
+        return replace(best, others=tuple(others))
 
     def without_feedback(self, count: int, *, seed: int) -> list[str]:
         """Draw each word from the model's distribution at its place, but do not tell it the word.

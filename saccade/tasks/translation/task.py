@@ -17,7 +17,7 @@ from saccade.data.ragged import Ragged
 from saccade.data.readers import PairsRead, read_pairs, splits
 from saccade.data.rows import BatchShape, Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens, Vocabulary
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import Packable, TranslationNetwork
 from saccade.tasks.base import (
     Deciding,
@@ -69,6 +69,9 @@ class TranslationSettings(TextSettings):
     def __post_init__(self) -> None:
         check_positive(self, "vocabulary", "longest", "pairs")
         check_fraction(self, "label_smoothing")
+        if (self.source or self.target) and not self.data:
+            named = self.source or self.target
+            raise ConfigError(f"{named!r} is a language of no data; name them with --data, too")
 
     @property
     def announcement(self) -> str:
@@ -116,10 +119,10 @@ class Corpus(NamedTuple):
     report: str
 
 
-def read_corpus(settings: TranslationSettings, split: str) -> Corpus:
-    """Pairs of a split of the user's data, or of lingua."""
+def read_corpus(settings: TranslationSettings, split: str | None) -> Corpus:
+    """Pairs of a split of the user's data, or of lingua; None is all of a single file."""
     if not settings.data:
-        check_split(split, lingua.SPLITS, "lingua")
+        split = check_split(split or "test", lingua.SPLITS, "lingua")
         count = settings.pairs if split == "train" else 1000
         # Whatever lengths a run learns from, it is tested on all, so that runs can be compared.
         learnt = settings.lingua if split in ("train", "valid") else LinguaSettings()
@@ -127,6 +130,9 @@ def read_corpus(settings: TranslationSettings, split: str) -> Corpus:
         report = f"{count:,} pairs of lingua, split {split}"
         return Corpus([(pair.source, pair.target) for pair in aligned], aligned, report)
     path = Path(settings.data)
+    if split is None:
+        read = _read(settings, "train")
+        return Corpus(read.pairs, [], read.summary())
     known = splits(path, source=settings.source, target=settings.target)
     if split in ("train", "valid") and "valid" not in known:
         return _held_out(_read(settings, "train"), split)

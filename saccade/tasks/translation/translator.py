@@ -219,7 +219,12 @@ class Translator:
             text.encode()
         except UnicodeEncodeError as error:
             raise DataError(f"{text!r} is not Unicode text: {error.reason}") from error
-        return encode_source(self.vocabulary, text)
+        tokens, longest = encode_source(self.vocabulary, text), self.longest
+        if longest is not None and len(tokens) > longest:
+            raise DataError(
+                f"the text has {len(tokens)} tokens, but the model sees {longest}; shorten it"
+            )
+        return tokens
 
 
 def renumbered(on_step: OnStep, rows: list[int]) -> OnStep:

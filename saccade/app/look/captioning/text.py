@@ -9,6 +9,7 @@ from saccade.app.look.captioning.places import in_words
 from saccade.app.look.draw.colour import shade
 from saccade.app.look.draw.terminal import ansi_text
 from saccade.data.images.lattice import Lattice
+from saccade.printable import printable
 
 ACROSS = 90  # characters to a line
 LARGEST = 16  # cells to a side; finer maps are made coarser
@@ -18,6 +19,7 @@ def draw_words(
     words: list[str], maps: Float[Tensor, "words h w"], lattice: Lattice, *, colour: bool
 ) -> str:
     """For each word where it looked."""
+    words = list(map(printable, words))
     if colour:
         return _blocks(words, maps)
     width = max(map(cell_len, words), default=0)

@@ -11,6 +11,8 @@ import threading
 import time
 from contextlib import suppress
 
+from saccade.printable import printable
+
 MOST_LINES = 1000
 SELDOM_S = 10.0
 
@@ -53,7 +55,7 @@ class SideHandler(logging.Handler):
         while True:
             line = self._lines.get()
             with suppress(OSError, ValueError):  # nobody is there to read, or it was closed
-                print(line, file=sys.stderr, flush=True)
+                print(printable(line, lines=True), file=sys.stderr, flush=True)
             self._lines.task_done()
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from saccade.data.images.cache import CacheSettings, ImageCache, image_cache
@@ -28,11 +27,9 @@ def cached_images(
 
 
 def without(read: ImagesRead, bad: Mapping[int, str], *, skip_bad: int) -> ImagesRead:
-    """The same without the rows whose images turned out bad."""
+    """The same without the rows whose images turned out bad; all that is bad is told at once."""
     found: list[ImageRow | Problem] = [*read.problems]
     for index, row in enumerate(read.rows):
         found.append(Problem(row.file, row.line, bad[index]) if index in bad else row)
-    untold = sum(read.skipped.values()) - len(read.problems)  # counted, but not kept
-    got = collect(found, read.files, ImagesRead, skip_bad=max(skip_bad - untold, 0))
-    kinds = Counter(read.skipped) + Counter(why.partition(":")[0] for why in bad.values())
-    return replace(got, skipped=dict(kinds))
+    untold = Counter(read.skipped) - Counter(problem.kind for problem in read.problems)
+    return collect(found, read.files, ImagesRead, skip_bad=skip_bad, untold=untold)

@@ -20,6 +20,7 @@ from saccade.data.readers.text.lines import MAX_DOCUMENT, document, lines, lines
 from saccade.errors import DataError
 
 METADATA = "metadata.jsonl"
+ANNOTATIONS = "annotations"
 _YEAR = re.compile(r"_?\d{4}$")
 _NOT_CAPTIONS = ("instances", "person_keypoints", "panoptic", "stuff", "image_info")
 
@@ -44,9 +45,12 @@ class CaptionSource:
     whole: bool
 
     def places(self) -> ImageFinder:
-        """Where its images may lie: also in a folder named as the file is, such as train2017."""
-        stem = Path(self.entry.name).name.partition(".")[0]
-        return ImageFinder(self.tree, self.entry.folder, stem.removeprefix("captions_"))
+        """Where its images may lie: with it, or in a folder named as the file is: train2017."""
+        stem = Path(self.entry.name).name.partition(".")[0].removeprefix("captions_")
+        near = Path(self.entry.name).parent.relative_to(self.entry.folder).as_posix()
+        places = ("", "images", stem, f"images/{stem}")
+        below = [join(above, place) for above in ("", near.strip(".")) for place in places]
+        return ImageFinder(self.tree, self.entry.folder, below)
 
     def lines(self) -> Iterator[bytes | None]:
         if isinstance(self.tree, Folder):
@@ -63,8 +67,11 @@ class CaptionSource:
 def find_captions(data: Path, split: str) -> CaptionSource:
     """The one file that holds the captions of a split, or of all splits."""
     if _table(data.name):
-        tree = Folder(data.parent)
-        return _found(tree, _entry(data.name, "", data.name), whole=True)
+        # COCO's images lie beside the folder of its annotations.
+        beside = data.absolute().parent.name == ANNOTATIONS
+        root = data.absolute().parent.parent if beside else data.parent
+        name = join(ANNOTATIONS if beside else "", data.name)
+        return _found(Folder(root), _entry(data.name, "", name), whole=True)
     tree, base = tree_of(data)
     entries = list(_entries(tree, base))
     stems = one_stem(data, split, (entry.stem for entry in entries))
@@ -112,7 +119,7 @@ def _entries(tree: Tree, base: str) -> Iterator[CaptionFile]:
         if METADATA in tree.files(join(base, folder)):
             below = join(base, folder)
             yield CaptionFile(folder, "metadata", join(below, METADATA), below)
-    for below in ("", "annotations"):
+    for below in ("", ANNOTATIONS):
         if below and below not in tree.folders(base):
             continue
         for name in tree.files(join(base, below)):

@@ -48,10 +48,10 @@ class ImagesRead(RowsRead[ImageRow]):
 class ImageFinder:
     """Where the images of a metadata file may lie: near it, or in an archive beside it."""
 
-    def __init__(self, tree: Tree, folder: str, tail: str = "") -> None:
+    def __init__(self, tree: Tree, folder: str, below: Sequence[str]) -> None:
         self._tree = tree
         self._folder = folder
-        self._prefixes = ["", "images", tail, join("images", tail)] if tail else ["", "images"]
+        self._prefixes = list(dict.fromkeys(below))
         names = tree.files(folder) if isinstance(tree, Folder) else []
         self._beside = [name for name in names if name.lower().endswith(ARCHIVES)]
         self._archives: list[tuple[Tree, str]] | None = None

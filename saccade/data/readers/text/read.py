@@ -44,6 +44,11 @@ def read_texts(
     return collect(rows, found.names, TextsRead, skip_bad=skip_bad)
 
 
+def text_rows(path: Path, *, field: str = "text") -> Iterator[str | Problem]:
+    """Each row of one file of texts, good or bad, for whoever keeps them in their places."""
+    return _texts(find_texts(path, "train"), field=field, whole=False)
+
+
 def _pairs(found: TextFiles, names: Names) -> Iterator[tuple[str, str] | Problem]:
     path = found.paths[0]
     if found.form == "parallel":

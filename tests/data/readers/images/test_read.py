@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from saccade.data.images.cache import CacheSettings
 from saccade.data.images.decode import decode
 from saccade.data.readers import (
     ImagesRead,
@@ -16,6 +17,7 @@ from saccade.data.readers import (
     read_classes,
     read_images,
 )
+from saccade.data.readers.images.cached import cached_images
 from saccade.errors import DataError
 from tests.data.images_made import (
     CAPTIONS,
@@ -91,6 +93,43 @@ def test_every_layout_in_every_package_gives_the_same_rows(
     check(read_images(data, "train"), *CAPTIONS)
     check(read_images(data, "valid"), "b.png")
     assert "has no 'test' split" in refusal(lambda: read_images(data, "test"))
+
+
+COCO = "annotations/captions_train2017.json"
+
+
+@pytest.mark.parametrize(
+    "where", ["", "images", "train2017", "images/train2017", "annotations", "annotations/images"]
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_cocos_file_finds_the_images_beside_its_folder(
+    tmp_path: Path, where: str, inside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = below(where, PICTURES) if where else PICTURES
+    data = in_folder(tmp_path / "coco", {COCO: coco(*CAPTIONS), **pictures})
+    monkeypatch.chdir(data / "annotations" if inside else tmp_path)
+    given = Path(Path(COCO).name) if inside else Path("coco") / COCO
+    check(read_images(given, "train"), *CAPTIONS)
+
+
+def test_all_that_is_bad_is_told_at_once(tmp_path: Path) -> None:
+    names = rows(*({"file_name": name, "text": "a dog"} for name in ("a.png", "b.png", "lost.png")))
+    files = {"train.jsonl": names, "a.png": PICTURES["a.png"], "b.png": b"no image"}
+    data = in_folder(tmp_path / "data", files)
+    (tmp_path / "cache").mkdir()
+
+    def read(skip_bad: int) -> ImagesRead:
+        found = read_images(data, "train", skip_bad=3)
+        how = {"settings": CacheSettings(size=8, fit="crop"), "skip_bad": skip_bad}
+        return cached_images(found, tmp_path / "cache", **how)[0]
+
+    told = refusal(lambda: read(1))
+    assert "2 bad rows" in told
+    assert "train.jsonl:2: no image" in told
+    assert "train.jsonl:3: missing image: 'lost.png'" in told
+    assert "--skip-bad 2" in told
+    assert len(read(2).rows) == 1
+    assert sum(read(2).skipped.values()) == 2
 
 
 @pytest.mark.parametrize("pack", PACK[:3])

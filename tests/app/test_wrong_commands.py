@@ -1,0 +1,127 @@
+"""Some 250 mistakes: one line each, no traceback, and whatever way out it names is taken."""
+
+import io
+import shlex
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from saccade.app.cli import main
+from saccade.models.text.gpt import GptConfig
+from saccade.tasks.language.task import LanguageSettings
+from saccade.train.recipes import RECIPES
+from saccade.train.run import train
+from tests.app.conftest import QUICK
+from tests.app.wrong_commands import EVERY, Wrong
+
+Patch = pytest.MonkeyPatch
+Capture = pytest.CaptureFixture[str]
+SENTENCES = "I think therefore I am\nI like machine learning\n"
+
+
+@pytest.fixture(scope="module")
+def runs(
+    translator: Path, writer: Path, captioner: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """A run of each kind, and a language model that looks back at eight words."""
+    folder = tmp_path_factory.mktemp("runs") / "gpt"
+    recipe = replace(
+        RECIPES["gpt"],
+        model=GptConfig(width=16, depth=1, heads=2, longest=12),
+        task=LanguageSettings(unit="lines", level="words", sentences=60),
+        train=QUICK,
+    )
+    train(recipe, folder, lambda event: None)
+    return {"tr": translator, "lm": writer, "cap": captioner, "gpt": folder}
+
+
+@pytest.fixture(scope="module")
+def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of every sort, good and bad, and runs of which something is missing."""
+    place = tmp_path_factory.mktemp("workshop")
+    files: dict[str, bytes] = {
+        "good.txt": SENTENCES.encode() * 20,
+        "long.txt": b"I am\n" + b"I " * 40 + b"\n",
+        "empty.txt": b"",
+        "empty.tsv": b"",
+        "binary.txt": b"good\n\xff\xfe\x00\x01\nb\0d\n",
+        "latin.txt": "a\n\né\n".encode("latin-1"),
+        "pairs.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60,
+        "gaps.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60 + b"\tle chat\n",
+        "broken.toml": b"model = [",
+        "broken.json": b"{",
+        "broken.jsonl": b"{\n",
+        "broken.parquet": b"PAR1",
+        "broken.txt.gz": b"\x1f\x8b\x08\x00",
+        "broken.png": b"\x89PNG\r\n\x1a\nbroken",
+        "broken.zip": b"PK\x03\x04broken",
+        "folder/note.md": b"nothing of use",
+        "taken.html/note.md": b"",
+        "corpus/train.en": b"the dog eats\n" * 60,
+        "corpus/train.de": b"der Hund isst\n" * 60,
+    }
+    for name, content in files.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_bytes(content)
+    weights, tokenizer, config = "model.safetensors", "tokenizer.json", "config.json"
+    runs = {"half": (weights, None), "mute": (tokenizer, None)}
+    runs |= {"garbled": (config, b"{"), "cut": (weights, b"cut")}
+    for name, (part, content) in runs.items():
+        (place / name).mkdir()
+        for one in (weights, tokenizer, config):
+            shutil.copy(translator / one, place / name)
+        (place / name / part).unlink()
+        if content is not None:
+            (place / name / part).write_bytes(content)
+    Image.new("RGB", (40, 40), "red").save(place / "dot.png")
+    return place
+
+
+def say(line: str, typed: bytes, monkeypatch: Patch) -> int:
+    """The exit code of a command that is typed so."""
+    monkeypatch.setattr(sys, "argv", ["saccade", *shlex.split(line)])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed)))
+    with pytest.raises(SystemExit) as end:
+        main()
+    return int(end.value.code or 0)
+
+
+def objection(error: str) -> list[str]:
+    """The line of the error and all after it; before it may stand what was being done."""
+    lines = error.splitlines()
+    return lines[[line.startswith("saccade: ") for line in lines].index(True) :]
+
+
+@pytest.mark.parametrize("wrong", EVERY, ids=lambda wrong: wrong.line.replace("\x1b", "ESC")[:70])
+def test_a_mistake_gives_one_line_and_its_way_out_works(
+    wrong: Wrong,
+    runs: dict[str, Path],
+    workshop: Path,
+    monkeypatch: Patch,
+    capsys: Capture,
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 4)
+    assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)
+    captured = capsys.readouterr()
+    told = objection(captured.err)
+    assert wrong.says in captured.err
+    assert "Traceback" not in captured.err
+    assert "\x1b" not in captured.err
+    report = "bad row" in told[0]  # the first bad rows of data are listed below it
+    assert len(told) == 1 or (report and len(told) <= 13)
+    if wrong.way_out:
+        code = say(wrong.way_out.format(**runs), wrong.typed, monkeypatch)
+        assert code == 0, capsys.readouterr().err
+
+
+def test_the_table_is_long_and_has_no_row_twice() -> None:
+    lines = [wrong.line for wrong in EVERY]
+    assert len(lines) >= 200
+    assert len(set(lines)) == len(lines)

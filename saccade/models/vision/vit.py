@@ -34,7 +34,7 @@ from saccade.blocks.stack import (
 )
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
+from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, tiles
 
 SLOWEST = 20.0  # a wave of the first positions is no longer than some images side by side
 
@@ -174,8 +174,7 @@ class Vit(ImageEncoder):
         return patches.mT.unflatten(2, self.patches.shape(image))
 
     def cells(self, stage: int | None = None) -> tuple[float, float]:
-        side = float(self.config.patch)
-        return side / 2, side
+        return tiles(self.config.patch)
 
     def drop_after(self, stage: int) -> None:
         if self.checked(stage) < self.stages:

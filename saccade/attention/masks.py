@@ -16,6 +16,13 @@ def causal(
     return (torch.arange(keys, device=device)[None, :] <= t)[None, None]
 
 
+def not_itself(
+    queries: int, keys: int, *, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 T S"]:
+    """A position sees all others; the queries are the first positions."""
+    return ~torch.eye(queries, keys, dtype=torch.bool, device=device)[None, None]
+
+
 def padding(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B 1 1 S"]:
     """The first `lengths[b]` keys are real, the rest is padding."""
     return (torch.arange(size, device=lengths.device) < lengths[:, None])[:, None, None]

@@ -160,9 +160,9 @@ class WindowAttention(MultiHeadAttention):
         index = relative_index(windows.window, self.window, x.device)
         bias = self.offsets[index].permute(2, 0, 1)[None]  # (1, N, T, T)
         mask = windows.mask(x.device)
-        if self.watcher is not None:
+        if self.watcher is not None or self.locality is not None:
             each = None if mask is None else mask.repeat(batch, 1, 1, 1)
-            heads = fused(q, k, v, mask=each, bias=bias, watcher=self.watcher)
+            heads = self.attended(q, k, v, mask=each, bias=bias)
             return heads.transpose(1, 2).flatten(2).unflatten(0, (batch, count))
         if mask is not None:
             bias = bias.expand(count, -1, -1, -1).masked_fill(~mask, -torch.inf).flatten(0, 1)[None]

@@ -12,7 +12,7 @@ on one another, and the shape that theirs has where ours is plainer.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -120,13 +120,13 @@ def _conv(matrix: Tensor) -> Tensor:
 
 
 # From our shape to theirs, and back.
-SHAPES = {
+SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "conv": _conv,
     "token": lambda x: x[None, None],
     "rows": lambda x: x[None],
     "column": lambda x: x[:, None, None],
 }
-UNSHAPES = {
+UNSHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "conv": lambda x: x.flatten(1),
     "token": Tensor.flatten,
     "rows": lambda x: x[0] if x.dim() == 3 else x,

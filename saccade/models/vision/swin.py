@@ -74,7 +74,7 @@ class SwinConfig(ImageEncoderConfig):
         return Swin(self)
 
 
-class Windows(NamedTuple):
+class MapWindows(NamedTuple):
     """How a map of cells is cut: the windows' shape, how far it is rolled before, who sees whom."""
 
     height: int
@@ -83,7 +83,7 @@ class Windows(NamedTuple):
     shift: tuple[int, int]
 
     @classmethod
-    def over(cls, height: int, width: int, side: int, *, shifted: bool) -> "Windows":
+    def over(cls, height: int, width: int, side: int, *, shifted: bool) -> "MapWindows":
         """A side that is no longer than a window is one, and is not shifted."""
         sizes = (height, width)
         shift = tuple(side // 2 if shifted and size > side else 0 for size in sizes)
@@ -116,7 +116,7 @@ class Windows(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _mask(windows: Windows, device: torch.device) -> Bool[Tensor, "windows 1 T T"]:
+def _mask(windows: MapWindows, device: torch.device) -> Bool[Tensor, "windows 1 T T"]:
     height, width, window, shift = windows
     return masks.shifted_windows(height, width, window, shift).to(device)
 
@@ -149,11 +149,11 @@ class WindowAttention(MultiHeadAttention):
         return {"offsets": FREE}
 
     def within(
-        self, x: Float[Tensor, "B windows T D"], windows: Windows
+        self, x: Float[Tensor, "B windows T D"], windows: MapWindows
     ) -> Float[Tensor, "B windows T D"]:
         """What the cells of each window read of one another.
 
-        Windows lie beside the heads, so that one bias serves all images.
+        MapWindows lie beside the heads, so that one bias serves all images.
         """
         batch, count = x.shape[:2]
         q, k, v = self._fused_qkv(x.flatten(0, 1))  # (B · windows, N, T, K)
@@ -181,7 +181,7 @@ class WindowedMap:
     def look_back(
         self, layer: int, site: WindowAttention, x: Float[Tensor, "B h w D"]
     ) -> Float[Tensor, "B h w D"]:
-        windows = Windows.over(x.shape[1], x.shape[2], self.side, shifted=layer % 2 == 1)
+        windows = MapWindows.over(x.shape[1], x.shape[2], self.side, shifted=layer % 2 == 1)
         if site.watcher is not None:
             high, wide = windows.window
             axis = replace(site.rows, height=high, width=wide)

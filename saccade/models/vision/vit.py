@@ -12,7 +12,7 @@ the cells of a ResNet instead of patches.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -330,7 +330,7 @@ _small = partial(VitConfig, width=384, heads=6)
 _base = partial(VitConfig, width=768, heads=12)
 _large = partial(VitConfig, width=1024, depth=24, heads=16)
 _huge = partial(VitConfig, width=1280, depth=32, heads=16, patch=14)
-_deit3 = {"layer_scale": 1e-4, "class_position": False}
+_deit3 = partial(replace, layer_scale=1e-4, class_position=False)
 # As published for images of 32 pixels; for 64 the patches are twice as large.
 _tiny = partial(
     VitConfig, image=32, patch=4, depth=9, heads=12, expansion=2, drop_path=0.1, biased=False
@@ -349,11 +349,11 @@ PRESETS: dict[str, VitConfig] = {
     "vit-l-16": _large(patch=16),
     "vit-l-32": _large(patch=32),
     "vit-h-14": _huge(),
-    "deit3-s-16": _small(**_deit3, drop_path=0.05),
-    "deit3-m-16": VitConfig(width=512, heads=8, **_deit3, drop_path=0.1),
-    "deit3-b-16": _base(**_deit3, drop_path=0.2),
-    "deit3-l-16": _large(**_deit3, drop_path=0.45),
-    "deit3-h-14": _huge(**_deit3, drop_path=0.6),
+    "deit3-s-16": _deit3(_small(), drop_path=0.05),
+    "deit3-m-16": _deit3(VitConfig(width=512, heads=8), drop_path=0.1),
+    "deit3-b-16": _deit3(_base(), drop_path=0.2),
+    "deit3-l-16": _deit3(_large(), drop_path=0.45),
+    "deit3-h-14": _deit3(_huge(), drop_path=0.6),
     "vit-small-data": _tiny(),
     "sl-vit": _tiny(reads="shifted", local=True),
     "hybrid-s-16": _small(reads="cnn"),

@@ -22,7 +22,7 @@ from saccade.models.vision import attention_resnet, convnext, mvit, resnet, swin
 from saccade.models.vision.convnext import ConvNextConfig
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
 from saccade.models.vision.mvit import MvitConfig
-from saccade.models.vision.swin import SwinConfig, Windows
+from saccade.models.vision.swin import MapWindows, SwinConfig
 from saccade.models.vision.vit import VitConfig
 
 PRESETS: dict[str, ImageEncoderConfig] = {
@@ -263,7 +263,7 @@ def test_a_local_token_does_not_look_at_itself_and_has_a_temperature_of_its_own(
 def test_windows_are_cut_and_joined_and_see_only_their_neighbours(
     height: int, width: int, shifted: bool
 ) -> None:
-    windows = Windows.over(height, width, 4, shifted=shifted)
+    windows = MapWindows.over(height, width, 4, shifted=shifted)
     cells = torch.arange(1.0, 1 + height * width).view(1, height, width, 1)
     cut = windows.cut(cells)
     assert torch.equal(windows.joined(cut), cells)

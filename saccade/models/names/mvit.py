@@ -1,6 +1,10 @@
 """What others call the parts of a multiscale Vision Transformer."""
 
+from jaxtyping import Float
+from torch import Tensor
+
 from saccade.models.names.table import Names
+from saccade.models.vision.pooling_attention import resized_offsets
 
 SAME = {
     "before_attention": "norm1",
@@ -32,3 +36,8 @@ LIBRARIES: dict[str, Names] = {
     "timm": _names("stages.{i}.blocks.{j}.", "shortcut_proj_attn", "shortcut_proj_mlp", "head.fc"),
     "official": _names("blocks.{n}.", "proj", "proj", "head.projection"),
 }
+
+
+def fitted(offsets: Float[Tensor, "rows K"], count: int) -> Float[Tensor, "rows2 K"]:
+    """Vectors of 2M − 1 offsets along a side for one of another length."""
+    return resized_offsets(offsets.float(), count)

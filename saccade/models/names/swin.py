@@ -1,5 +1,11 @@
 """What others call the parts of a Swin Transformer."""
 
+import math
+
+from jaxtyping import Float
+from torch import Tensor
+
+from saccade.blocks.patches import resized
 from saccade.models.names.table import Names
 
 
@@ -87,3 +93,9 @@ LIBRARIES: dict[str, Names] = {
     "huggingface": HUGGING_FACE_4,
     "huggingface-5": HUGGING_FACE,
 }
+
+
+def fitted(offsets: Float[Tensor, "rows N"], count: int) -> Float[Tensor, "rows2 N"]:
+    """Biases of (2M − 1)² offsets for windows of another side, bicubically in between."""
+    old, new = math.isqrt(len(offsets)), math.isqrt(count)
+    return resized(offsets.float(), (old, old), (new, new))

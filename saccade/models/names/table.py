@@ -53,7 +53,9 @@ def to_ours(
     found: dict[str, Tensor] = {}
     for name, at in located(names, wanted).items():
         tensor = theirs.get(at.name)
-        if tensor is None or len(tensor if tensor.dim() else [0]) % at.parts:
+        if tensor is None:
+            continue
+        if at.parts > 1 and (not tensor.dim() or len(tensor) % at.parts):
             continue
         part = tensor.chunk(at.parts)[at.part] if at.parts > 1 else tensor
         found[name] = UNSHAPES[at.shape](part) if at.shape else part
@@ -127,7 +129,7 @@ SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "column": lambda x: x[:, None, None],
 }
 UNSHAPES: dict[str, Callable[[Tensor], Tensor]] = {
-    "conv": lambda x: x.flatten(1),
+    "conv": lambda x: x.flatten(1) if x.dim() > 1 else x,
     "token": Tensor.flatten,
     "rows": lambda x: x[0] if x.dim() == 3 else x,
     "column": Tensor.flatten,

@@ -105,7 +105,7 @@ class PoolingAttention(Site):
         assert self.across is not None
         grid = q.unflatten(2, queries)  # (B, N, h, w, K)
         tables = (
-            _resized(table, max(pair))[relative_index(*pair, q.device)]
+            resized_offsets(table, 2 * max(pair) - 1)[relative_index(*pair, q.device)]
             for table, pair in zip((self.down, self.across), zip(queries, keys))
         )
         down, across = tables
@@ -122,11 +122,11 @@ def _offsets(cells: int, width: int) -> nn.Parameter:
     return nn.Parameter(nn.init.trunc_normal_(torch.empty(2 * cells - 1, width), std=0.02))
 
 
-def _resized(table: Float[Tensor, "offsets K"], cells: int) -> Float[Tensor, "offsets2 K"]:
+def resized_offsets(table: Float[Tensor, "offsets K"], count: int) -> Float[Tensor, "offsets2 K"]:
     """For a side of another number of cells, on a line between the learnt ones."""
-    if len(table) == 2 * cells - 1:
+    if len(table) == count:
         return table
-    return F.interpolate(table.T[None], size=2 * cells - 1, mode="linear")[0].T
+    return F.interpolate(table.T[None], size=count, mode="linear")[0].T
 
 
 @lru_cache(maxsize=64)

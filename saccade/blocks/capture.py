@@ -16,7 +16,8 @@ class CapturedCall:
 
     `replay` launches them and no more. Calling copies new inputs to where the old ones lay, and
     gives back outputs that the next replay does not overwrite. Without a `warm_up` the caller has
-    run the call before: kernels must be compiled and libraries loaded when it is captured.
+    run the call before: kernels must be compiled and libraries loaded when it is captured. Calls
+    that never run at the same time may share a `pool` of memory.
     """
 
     def __init__(
@@ -24,6 +25,7 @@ class CapturedCall:
         call: Callable[..., Any],
         *inputs: Any,
         stream: torch.cuda.Stream | None = None,
+        pool: tuple[int, int] | None = None,
         warm_up: bool = True,
     ) -> None:
         self._inputs = tree_map(_clone, inputs)
@@ -37,7 +39,8 @@ class CapturedCall:
         with _CAPTURING:
             torch.cuda.synchronize()
             # Only this thread's calls must be capturable: others prepare batches meanwhile.
-            with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            how: dict[str, Any] = {"pool": pool, "capture_error_mode": "thread_local"}
+            with torch.cuda.graph(graph, stream=stream, **how):
                 self._outputs = call(*self._inputs)
         self.replay: Callable[[], None] = graph.replay
 

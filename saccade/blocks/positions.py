@@ -88,6 +88,7 @@ class FixedPositions(nn.Module):
         super().__init__()
         self.encoding, self.width = encoding, width
         self.register_buffer("table", torch.empty(0, width), persistent=False)
+        self._outgrown: list[Tensor] = []  # a captured step goes on reading them
 
     @property
     def depends_on_length(self) -> bool:
@@ -111,6 +112,7 @@ class FixedPositions(nn.Module):
 
     def _reach(self, length: int) -> None:
         if length > len(self.table):
+            self._outgrown.append(self.table)
             self.table = self._encode(1 << (length - 1).bit_length())
 
     def _encode(self, count: int, *, first: int = 0) -> Float[Tensor, "T D"]:

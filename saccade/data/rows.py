@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 FILLER = 0  # any token: nobody looks at it
@@ -81,11 +81,15 @@ class Rows(NamedTuple):
 
     def padded(self) -> Int[Tensor, "B T"]:
         """The sequences below each other, filled up on the right."""
+        return self.rectangle(self.tokens)
+
+    def rectangle(self, x: Shaped[Tensor, "total *rest"]) -> Shaped[Tensor, "B T *rest"]:
+        """What is known of each token, by sequence and place; zero (`FILLER`) beyond its end."""
         if self.rectangular:
-            return self.tokens.view(len(self.lengths), -1)
-        longest = int(self.lengths.max())
-        flat = self.tokens.new_full((len(self.lengths) * longest,), FILLER)
-        return flat.index_copy(0, self._places(), self.tokens[: self.real]).view(-1, longest)
+            return x.unflatten(0, (len(self.lengths), -1))
+        rows, longest = len(self.lengths), int(self.lengths.max())
+        flat = x.new_zeros(rows * longest, *x.shape[1:])
+        return flat.index_copy(0, self._places(), x[: self.real]).unflatten(0, (rows, longest))
 
     def out_of_rectangle(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "real D"]:
         """What was computed for `padded`, end to end again, without the padding."""
@@ -94,9 +98,13 @@ class Rows(NamedTuple):
 
     def _places(self) -> Int[Tensor, " real"]:
         """Where each real token stands in `padded`, read row by row."""
-        row = torch.arange(len(self.lengths)).repeat_interleave(self.lengths)
-        start = (row * int(self.lengths.max())).to(self.tokens.device, non_blocking=True)
-        return start + self.places[: self.real]
+        return (self.sequences * int(self.lengths.max()) + self.places)[: self.real]
+
+    @property
+    def sequences(self) -> Int[Tensor, " total"]:
+        """The sequence that each token is of."""
+        each = torch.arange(len(self.tokens), device=self.starts.device)
+        return torch.bucketize(each, self.starts, right=True) - 1
 
     @property
     def real(self) -> int:

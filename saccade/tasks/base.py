@@ -43,6 +43,13 @@ class Batch(Protocol):
         ...
 
 
+@runtime_checkable
+class Fillable(Protocol):
+    """A batch that can be filled up to one of few shapes, for steps that are captured."""
+
+    def filled(self) -> Batch: ...
+
+
 B = TypeVar("B", bound=Batch)
 
 

@@ -14,7 +14,7 @@ from saccade.errors import RunError
 Scalar = Float[Tensor, ""]
 Update = Callable[[list[Any], Scalar, Scalar], tuple[Scalar, Scalar]]
 PLAIN_FIRST = 2  # compiles what is compiled, and gives the optimizer its state
-MOST = 4  # captured shapes, each of which holds memory
+MOST = 4  # captured shapes, each of which holds its inputs; they share the rest of their memory
 
 
 class CapturedUpdate:
@@ -22,6 +22,7 @@ class CapturedUpdate:
 
     def __init__(self, update: Update) -> None:
         self._update, self._stream = update, torch.cuda.Stream()
+        self._pool = torch.cuda.graph_pool_handle()
         self._seen: dict[Hashable, int] = {}
         self._captured: dict[Hashable, CapturedCall] = {}
         self.seconds = 0.0  # spent on capturing
@@ -42,7 +43,8 @@ class CapturedUpdate:
     def _capture(self, *inputs: Any) -> CapturedCall:
         begun = time.perf_counter()
         try:
-            captured = CapturedCall(self._update, *inputs, stream=self._stream, warm_up=False)
+            where: dict[str, Any] = {"stream": self._stream, "pool": self._pool}
+            captured = CapturedCall(self._update, *inputs, **where, warm_up=False)
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise RunError(

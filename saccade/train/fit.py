@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from saccade.errors import CheckpointError, RunError
 from saccade.models.protocol import Capturable
-from saccade.tasks.base import Batch, Task
+from saccade.tasks.base import Batch, Fillable, Task
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
@@ -223,7 +223,9 @@ class Trainer:
 
     def _make_batch(self, position: int) -> Any:
         batch = self.task.batch(position, shard=self.world.rank, shards=self.world.size)
-        return batch.pinned() if self.world.device.type == "cuda" else batch
+        if self.world.device.type != "cuda":
+            return batch
+        return (batch.filled() if isinstance(batch, Fillable) else batch).pinned()
 
     def _scalar(self, value: float) -> Float[Tensor, ""]:
         dtype = next(self.model.parameters()).dtype

@@ -135,6 +135,14 @@ def test_fixed_positions_follow_their_module_to_another_precision() -> None:
     assert positions.double()(0, 20).dtype == torch.float64
 
 
+def test_a_table_that_grew_leaves_the_old_one_where_captured_steps_read_it() -> None:
+    positions = FixedPositions(sinusoids, 4)
+    place, before = positions(0, 5).data_ptr(), positions(0, 5).clone()
+    positions(0, 500)
+    kept = [old for old in positions._outgrown if old.data_ptr() == place]  # pyright: ignore[reportPrivateUsage]
+    assert torch.equal(kept[0][:5], before)
+
+
 def test_a_learned_table_has_an_end_and_says_so() -> None:
     positions = LearnedPositions(5, 4)
     assert torch.equal(positions(2, 3), positions.table[2:])

@@ -143,3 +143,17 @@ def test_batches_of_one_room_have_one_shape(rows: Lists, other: Lists) -> None:
     assert laid(rows, shape).shape == laid(other, shape).shape
     moved = laid(rows, shape).to(torch.device("cpu"))
     assert moved.padded().equal(laid(rows, shape).padded())
+
+
+@given(st.data())
+def test_each_token_knows_its_sequence_and_a_rectangle_holds_what_is_known_of_it(
+    data: st.DataObject,
+) -> None:
+    rows = data.draw(lists)
+    whole = laid(rows, data.draw(shapes(rows)))
+    named = [number for number, row in enumerate(rows) for _ in row]
+    assert whole.sequences[: len(named)].tolist() == named
+    pairs = torch.stack([whole.tokens, whole.tokens * 2], dim=1)
+    once, twice = whole.rectangle(pairs).unbind(dim=2)
+    assert once.tolist() == whole.padded().tolist() == padding(rows)
+    assert torch.equal(twice, 2 * once)

@@ -52,10 +52,27 @@ class Augment:
         epoch: int = 0,
     ) -> Float[Tensor, "B 3 h w"]:
         """The images of these examples in this epoch."""
+        return self.apply(images, self.draw(indices, seed=seed, epoch=epoch))
+
+    def draw(
+        self, indices: Int[Tensor, " B"], *, seed: int = 0, epoch: int = 0
+    ) -> tuple[Float[Tensor, "B _"], ...]:
+        """What is random in each step, so that another device can take the steps."""
+        return tuple(
+            uniform(indices, step.draws, seed=seed, epoch=epoch, stream=place)
+            for place, step in enumerate(self.steps)
+        )
+
+    def apply(
+        self,
+        images: UInt8[Tensor, "B 3 H W"] | Float[Tensor, "B 3 H W"],
+        drawn: tuple[Float[Tensor, "B _"], ...],
+    ) -> Float[Tensor, "B 3 h w"]:
+        """The steps where the images are; also under autocast in the images' precision."""
         x = images.float() / 255 if images.dtype == torch.uint8 else images
-        for place, step in enumerate(self.steps):
-            u = uniform(indices, step.draws, seed=seed, epoch=epoch, stream=place)
-            x = step(x, u.to(x.device))
+        with torch.autocast(x.device.type, enabled=False):
+            for step, u in zip(self.steps, drawn):
+                x = step(x, u.to(x.device))
         return x
 
 

@@ -128,6 +128,8 @@ class CaptionTransformer(Captioner):
     ) -> CaptionHidden:
         """All captions end to end, those of a picture side by side: they share its memory."""
         memory = self.see(images)
+        if captions.rectangular:  # nothing to ask a GPU for
+            return CaptionHidden(self.words.decode(captions.padded(), memory[of]).flatten(0, 1))
         across = _across(captions, of, len(memory), memory.shape[1])
         return CaptionHidden(self.words.packed(captions, memory.flatten(0, 1)[None], across))
 

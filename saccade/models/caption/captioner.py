@@ -117,6 +117,7 @@ class Captioner(nn.Module, ABC):
     config: CaptionerConfig
     eye: GridEncoder
     longest: int | None = None  # captions of any length
+    capturable = True  # the same kernels for as many images with as many captions of one length
 
     @abstractmethod
     def forward(

@@ -143,38 +143,39 @@ class ByTime(NamedTuple):
     """The words of all captions in the order of a loop: all first words, all second ones, …
 
     The longest captions come first, so that at step t the first `going[t]` rows go on. `places`
-    says where each word stands in the captions end to end, `rows` and `times` in which caption and
-    how far into it.
+    says where each word stands in the captions end to end.
     """
 
+    captions: Rows
     order: Int[Tensor, " R"]
     going: list[int]
     places: Int[Tensor, " words"]
-    rows: Int[Tensor, " words"]
-    times: Int[Tensor, " words"]
 
     @classmethod
     def of(cls, captions: Rows) -> "ByTime":
-        lengths = captions.lengths
+        lengths, device = captions.lengths, captions.tokens.device
+        if captions.rectangular:  # nothing for a GPU to wait for
+            rows, words = len(lengths), len(captions.tokens)
+            places = torch.arange(words, device=device).view(rows, -1).T.flatten()
+            return cls(
+                captions, torch.arange(rows, device=device), [rows] * (words // rows), places
+            )
         order = lengths.argsort(descending=True, stable=True)
         there = lengths[order] > torch.arange(int(lengths.max()))[:, None]  # (T, R)
         times, ranks = there.nonzero(as_tuple=True)
-        rows = order[ranks]
-        places = (lengths.cumsum(0) - lengths)[rows] + times
-        moved = (
-            x.to(captions.tokens.device, non_blocking=True) for x in (order, places, rows, times)
-        )
-        order, places, rows, times = moved
-        return cls(order, there.sum(dim=1).tolist(), places, rows, times)
+        places = (lengths.cumsum(0) - lengths)[order[ranks]] + times
+        order, places = (x.to(device, non_blocking=True) for x in (order, places))
+        return cls(captions, order, there.sum(dim=1).tolist(), places)
 
-    def end_to_end(self, x: Float[Tensor, "words D"]) -> Float[Tensor, "words D"]:
+    def end_to_end(self, x: Float[Tensor, "words *rest"]) -> Float[Tensor, "words *rest"]:
         """What a loop gave for each word, in the captions' order."""
+        if self.captions.rectangular:
+            return x.unflatten(0, (len(self.going), -1)).transpose(0, 1).flatten(0, 1)
         return torch.zeros_like(x).index_copy(0, self.places, x)
 
     def rectangle(self, x: Float[Tensor, "words *rest"]) -> Float[Tensor, "R T *rest"]:
         """The same by caption and time, zero beyond a caption's end."""
-        zeros = x.new_zeros(len(self.order), len(self.going), *x.shape[1:])
-        return zeros.index_put((self.rows, self.times), x)
+        return self.captions.rectangle(self.end_to_end(x))
 
 
 class Baseline(nn.Module):

@@ -25,6 +25,8 @@ from saccade.metrics.outcomes import WordGroup, read_groups
 from saccade.models.caption.captioner import CaptionHidden
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 
+ROUND = 64  # so many words are asked about, or a multiple
+
 
 @dataclass(frozen=True, kw_only=True)
 class EqualizerSettings:
@@ -86,6 +88,15 @@ class Concern(NamedTuple):
         return Concern(
             table, steps, unseen, None if self.hidden is None else self.hidden.pin_memory()
         )
+
+    def filled(self, places: Int[Tensor, " words"], filler: int) -> "Concern":
+        """With the words moved to these places, and as many as many batches have: `filler` is the
+        place of one without a label.
+        """
+        steps, unseen = (
+            F.pad(places[x], (0, -len(x) % ROUND), value=filler) for x in (self.steps, self.unseen)
+        )
+        return self._replace(steps=steps, unseen=unseen)
 
     @property
     def shape(self) -> tuple[int, int, bool]:
@@ -171,21 +182,23 @@ def terms(
     """
     layer: OutputLayer = model.output  # type: ignore[assignment]
     groups = len(settings.groups)
-    scores, group = layer(states.hidden[asked.steps]), asked.table[labels[asked.steps]]
-    p = group_probabilities(scores, asked.table, groups)
-    total = settings.confident * _mean(confidence(p, group, settings.epsilon))
+    scores, due = layer(states.hidden[asked.steps]), labels[asked.steps]
+    p, group = group_probabilities(scores, asked.table, groups), asked.table[due.clamp(min=0)]
+    total = settings.confident * _mean(
+        confidence(p, group.clamp(max=groups - 1), settings.epsilon), due
+    )
     if asked.hidden is not None:
         with norms_left_alone(model):
             blind: CaptionHidden = model(asked.hidden, captions, of)
         unsure = group_probabilities(layer(blind.hidden[asked.unseen]), asked.table, groups)
-        total = total + settings.confusion * _mean(confusion(unsure))
+        total = total + settings.confusion * _mean(confusion(unsure), labels[asked.unseen])
         others = labels.index_fill(0, asked.steps, IGNORED)
         if settings.masked:
             loss = summed_cross_entropy(blind.hidden, layer, others)
             total = total + settings.masked * loss / (others != IGNORED).sum().clamp(min=1)
-    total = len(labels) * total
+    total = (labels != IGNORED).sum() * total
     if settings.upweight != 1:
-        more = F.cross_entropy(scores, labels[asked.steps], reduction="sum")
+        more = F.cross_entropy(scores, due, reduction="sum", ignore_index=IGNORED)
         total = total + (settings.upweight - 1) * more
     return total
 
@@ -204,6 +217,7 @@ def norms_left_alone(model: nn.Module) -> Generator[None]:
             norm.momentum = momentum
 
 
-def _mean(x: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-    """Zero where there is nothing to take the mean of."""
-    return x.sum() / max(1, len(x))
+def _mean(x: Float[Tensor, " n"], labels: Int[Tensor, " n"]) -> Float[Tensor, ""]:
+    """Over the words that have a label; zero where there is none."""
+    real = labels != IGNORED
+    return x.where(real, 0.0).sum() / real.sum().clamp(min=1)

@@ -19,20 +19,22 @@ from saccade.tasks.cross_entropy import IGNORED
 
 
 def uncovered(
-    looked: Float[Tensor, "R T cells"], captions: Rows, by: Literal["paper", "mean", "length"]
+    looked: Float[Tensor, "R T cells"],
+    labels: Int[Tensor, " words"],
+    captions: Rows,
+    by: Literal["paper", "mean", "length"],
 ) -> Float[Tensor, ""]:
     """How far the looks at each cell are from one in all, summed over captions.
 
         Σᵢ (1 − Σₜ aₜᵢ)²
 
     As published the sum is over cells, `mean` divides it by their number, and `length` asks of T
-    words what they can give: T / cells looks at each.
+    words what they can give: T / cells looks at each. Nothing is asked of what has no label.
     """
     cells = looked.shape[2]
-    received = looked.sum(dim=1)  # (R, cells)
-    wanted = torch.ones_like(received[:, :1])
-    if by == "length":
-        wanted = captions.lengths.to(received, non_blocking=True)[:, None] / cells
+    received = of_words(looked, labels, captions).sum(dim=1)  # (R, cells)
+    words = captions_sums((labels != IGNORED).to(received), captions)[:, None]
+    wanted = words / cells if by == "length" else (words > 0).to(received)
     total = (wanted - received).square().sum()
     return total / cells if by == "mean" else total
 
@@ -49,18 +51,16 @@ def reinforced(
 
         Σₜ costₜ + r Σ over captions of (mean cost − b) Σₜ log p(glanceₜ) + e Σₜᵢ aₜᵢ log aₜᵢ
 
-    The second is only there in a batch of single glances. Captions whose labels are all padding
-    count nothing.
+    The second is only there in a batch of single glances. Words that have no label count nothing.
     """
     assert states.glances is not None
     assert states.looked is not None
     cost = F.cross_entropy(layer(states.hidden), labels, reduction="none", ignore_index=IGNORED)
     counts = captions_sums((labels != IGNORED).to(cost), captions)
     each = captions_sums(cost.detach(), captions) / counts.clamp(min=1)
-    counted = counts > 0
-    log_chance = states.glances.log_chance.where(counted[:, None], 0.0)
+    log_chance = of_words(states.glances.log_chance, labels, captions)
     estimate = score_function(each - baseline.cost, log_chance)
-    order = negative_entropy(states.looked.where(counted[:, None, None], 0.0))
+    order = negative_entropy(of_words(states.looked, labels, captions))
     words = counts.sum()
     baseline.follow(cost.detach().sum() / words, settings.memory)
     return (
@@ -68,11 +68,17 @@ def reinforced(
     )
 
 
+def of_words(
+    x: Float[Tensor, "R T *rest"], labels: Int[Tensor, " words"], captions: Rows
+) -> Float[Tensor, "R T *rest"]:
+    """What is known of each word; zero for what only fills captions up, which has no label."""
+    real = captions.rectangle(labels != IGNORED)  # (R, T)
+    return x.where(real.view(*real.shape, *[1] * (x.dim() - 2)), 0.0)
+
+
 def captions_sums(x: Float[Tensor, " words"], captions: Rows) -> Float[Tensor, " R"]:
     """Sum what is known of each word over each caption."""
-    rows = torch.arange(len(captions.lengths)).repeat_interleave(captions.lengths)
-    zeros = x.new_zeros(len(captions.lengths))
-    return zeros.index_add(0, rows.to(x.device, non_blocking=True), x)
+    return x.new_zeros(len(captions.lengths)).index_add(0, captions.sequences, x)
 
 
 def score_function(

@@ -1,9 +1,9 @@
 """Captioning: images with several captions each, cross-entropy of the words given the image."""
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -13,7 +13,7 @@ from saccade.config import ModelConfig
 from saccade.data.images.augment import Augment, Flip, ResizedCrop
 from saccade.data.images.counter_random import uniform
 from saccade.data.ragged import Ragged
-from saccade.data.rows import Rows, with_token
+from saccade.data.rows import FILLER, Rows, with_token
 from saccade.data.vocabulary import SpecialTokens, Vocabulary
 from saccade.errors import DataError
 from saccade.metrics.outcomes import read_groups
@@ -36,13 +36,15 @@ from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 VALIDATED = 100  # images at a time
+ROUND = 8  # filled captions are so many words long, or a multiple
 CHOICE = 1 << 20  # the stream of draws that choose captions, apart from those that vary images
 
 
 class CaptionBatch(NamedTuple):
     """Images, and captions end to end, those of an image side by side; `of` names it.
 
-    `labels` says what follows each word; `asked` is what the Equalizer needs to know.
+    `labels` says what follows each word, IGNORED for none; `drawn` are the random numbers by which
+    images vary, `asked` is what the Equalizer needs to know.
     """
 
     images: UInt8[Tensor, "B 3 H W"]
@@ -50,24 +52,53 @@ class CaptionBatch(NamedTuple):
     of: Int[Tensor, " R"]
     labels: Int[Tensor, " words"]
     tokens: int
+    drawn: tuple[Float[Tensor, "B _"], ...] = ()
     asked: Concern | None = None
 
     @property
     def shape(self) -> Hashable:
-        asked = None if self.asked is None else self.asked.shape
-        return tuple(self.images.shape), self.captions.shape, asked
+        captions, asked = self.captions, None if self.asked is None else self.asked.shape
+        lengths = captions.shape if captions.rectangular else tuple(captions.lengths.tolist())
+        return tuple(self.images.shape), lengths, asked
 
     def to(self, device: torch.device) -> "CaptionBatch":
-        images, of, labels = (
-            x.to(device, non_blocking=True) for x in (self.images, self.of, self.labels)
-        )
-        asked = None if self.asked is None else self.asked.to(device)
-        return CaptionBatch(images, self.captions.to(device), of, labels, self.tokens, asked)
+        return self._each(lambda x: x.to(device, non_blocking=True), lambda x: x.to(device))
 
     def pinned(self) -> "CaptionBatch":
-        images, of, labels = (x.pin_memory() for x in (self.images, self.of, self.labels))
-        asked = None if self.asked is None else self.asked.pinned()
-        return CaptionBatch(images, self.captions.pinned(), of, labels, self.tokens, asked)
+        return self._each(lambda x: x.pin_memory(), lambda x: x.pinned())
+
+    def _each(
+        self, move: Callable[[Tensor], Tensor], moved: Callable[[Any], Any]
+    ) -> "CaptionBatch":
+        """With every tensor moved, and what holds tensors."""
+        return CaptionBatch(
+            move(self.images),
+            moved(self.captions),
+            move(self.of),
+            move(self.labels),
+            self.tokens,
+            tuple(move(x) for x in self.drawn),
+            None if self.asked is None else moved(self.asked),
+        )
+
+    def filled(self) -> "CaptionBatch":
+        """All images with as many captions, all captions of one length: nearly all batches then
+        have the same few shapes. What is filled in has no label, and no word before it sees it.
+        """
+        captions, images = self.captions, len(self.images)
+        counts = self.of.bincount(minlength=images)
+        most, long = int(counts.max()), (int(captions.lengths.max()) // ROUND + 1) * ROUND
+        nth = torch.arange(len(self.of)) - (counts.cumsum(0) - counts)[self.of]
+        rows = self.of * most + nth  # where each caption goes
+        places = rows[captions.sequences] * long + captions.places
+        tokens = captions.tokens.new_full((images * most * long,), FILLER)
+        labels = torch.full_like(tokens, IGNORED)
+        tokens[places], labels[places] = captions.tokens, self.labels
+        of = torch.arange(images).repeat_interleave(most)
+        filled = Rows.of(tokens, torch.full_like(of, long))
+        # The last word of all is never one that counts.
+        asked = None if self.asked is None else self.asked.filled(places, len(tokens) - 1)
+        return self._replace(captions=filled, of=of, labels=labels, asked=asked)
 
 
 class Tokens(NamedTuple):
@@ -167,28 +198,24 @@ class Captioning:
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
         draws = {"seed": self.seed, "epoch": epoch}
         captions, of = self._train.chosen(rows, self.settings.captions, **draws)
-        images = self._varied(self._train.images[rows], rows, draws)
-        words = self._train.captions, captions, of
+        images, words = self._train.images[rows], (self._train.captions, captions, of)
         batch = collate(images, *words, self.vocabulary.special, counts=counts)
-        return batch._replace(asked=self._asked(batch, rows, draws))
+        drawn = self._vary.draw(rows, **draws)
+        return batch._replace(drawn=drawn, asked=self._asked(batch, rows))
 
-    def _varied(
-        self, images: UInt8[Tensor, "B 3 H W"], rows: Int[Tensor, " B"], draws: dict[str, int]
+    def varied(
+        self, images: UInt8[Tensor, "B 3 H W"], drawn: tuple[Float[Tensor, "B _"], ...]
     ) -> UInt8[Tensor, "B 3 H W"]:
-        if not self._vary.steps:
+        """Images as they vary by these numbers, on the device that they are on."""
+        if not drawn:
             return images
-        return self._vary(images, rows, **draws).mul_(255).round_().to(torch.uint8)
+        return self._vary.apply(images, drawn).mul_(255).round_().to(torch.uint8)
 
-    def _asked(
-        self, batch: CaptionBatch, rows: Int[Tensor, " B"], draws: dict[str, int]
-    ) -> Concern | None:
-        """What the Equalizer needs to know; hidden images vary just as the others do."""
+    def _asked(self, batch: CaptionBatch, rows: Int[Tensor, " B"]) -> Concern | None:
+        """What the Equalizer needs to know."""
         if self._groups is None:
             return None
-        hidden = None
-        if self._train.hidden is not None:
-            images, gone = self._train.hidden[rows]
-            hidden = self._varied(images, rows, draws), gone
+        hidden = None if self._train.hidden is None else self._train.hidden[rows]
         return concern(self._groups, batch.captions, batch.of, batch.labels, hidden)
 
     def losses(self, model: Captioner, batch: CaptionBatch) -> dict[str, Float[Tensor, ""]]:
@@ -199,7 +226,8 @@ class Captioning:
         Terms of a caption as a whole weigh as much as its words do together, as published.
         """
         settings = self.settings
-        told: CaptionHidden = model(batch.images, batch.captions, batch.of)
+        images = self.varied(batch.images, batch.drawn)
+        told: CaptionHidden = model(images, batch.captions, batch.of)
         layer, labels = model.output, batch.labels
         if told.glances is not None:
             baseline: Baseline = model.baseline  # type: ignore[assignment]
@@ -208,12 +236,15 @@ class Captioning:
             smoothing = settings.label_smoothing
             main = summed_cross_entropy(told.hidden, layer, labels, smoothing=smoothing)
         losses = {"captions": main}
-        if settings.cover and told.looked is not None and batch.tokens:
-            cover = uncovered(told.looked, batch.captions, settings.cover_by)
+        if settings.cover and told.looked is not None:
+            cover = uncovered(told.looked, labels, batch.captions, settings.cover_by)
             losses["cover"] = settings.cover * cover
-        if batch.asked is not None:
+        asked = batch.asked
+        if asked is not None:
+            if asked.hidden is not None:  # they vary just as the others do
+                asked = asked._replace(hidden=self.varied(asked.hidden, batch.drawn))
             words = batch.captions, batch.of, labels
-            losses["equalizer"] = terms(model, told, *words, batch.asked, settings.equalizer)
+            losses["equalizer"] = terms(model, told, *words, asked, settings.equalizer)
         return losses
 
     def validate(self, model: Captioner, device: torch.device) -> dict[str, float]:

@@ -102,15 +102,18 @@ def test_hidden_pictures_vary_as_the_others_do() -> None:
     one = task(replace(EQUAL, augment="flip"))
     plain = task(EQUAL)
     batch, same = one.batch(0), plain.batch(0)
-    flipped = (batch.images != same.images).flatten(1).any(dim=1)
-    assert batch.asked is not None
     assert same.asked is not None
+    assert same.asked.hidden is not None
+    flipped = (one.varied(batch.images, batch.drawn) != same.images).flatten(1).any(dim=1)
     assert flipped.any()
     assert not flipped.all()
-    for i, turned in enumerate(flipped.tolist()):
-        expected = same.asked.hidden[i]  # type: ignore[index]
-        found = batch.asked.hidden[i]  # type: ignore[index]
-        assert torch.equal(found, expected.flip(2) if turned else expected)
+    model = Sums(len(one.vocabulary))
+    total_loss(one, model, batch)
+    assert len(model.seen) == 2
+    for found, plain_images in zip(model.seen, (same.images, same.asked.hidden)):
+        for i, turned in enumerate(flipped.tolist()):
+            expected = plain_images[i]
+            assert torch.equal(found[i], expected.flip(2) if turned else expected)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ PICTURE = torch.randint(
 )
 CAPTION = Rows.of(torch.tensor([START, 5]), torch.tensor([WORDS]))
 LABELS = torch.tensor([5, END])
+FIVE = torch.tensor([4, 4, 4, 4, END])
 PLAIN = HardSettings(reinforce=float(WORDS), entropy=0.0)
 
 
@@ -206,25 +207,26 @@ def test_sums_are_over_each_caption() -> None:
 
 @pytest.mark.parametrize("by", ["paper", "mean", "length"])
 def test_cells_are_covered_when_each_is_looked_at_as_often_as_wanted(by: Any) -> None:
-    told, _, captions, _ = glanced()
+    told, labels, captions, _ = glanced()
     assert told.looked is not None
     total = 0.0
-    for looked, length in zip(told.looked, captions.lengths.tolist()):
+    for looked, length in zip(told.looked, captions.lengths[:2].tolist()):  # the last has no label
         wanted = length / 5 if by == "length" else 1.0
         for cell in range(5):
             total += (wanted - sum(looked[t, cell].item() for t in range(length))) ** 2
     expected = total / 5 if by == "mean" else total
-    assert uncovered(told.looked, captions, by).item() == pytest.approx(expected)
+    assert uncovered(told.looked, labels, captions, by).item() == pytest.approx(expected)
     even = torch.full((1, 10, 5), 0.2)
     even[0, 5:] = 0
     five = Rows.of(torch.ones(5, dtype=torch.long), torch.tensor([5]))
-    assert uncovered(even, five, by).item() == pytest.approx(0, abs=1e-12)
+    assert uncovered(even[:, :5], FIVE, five, by).item() == pytest.approx(0, abs=1e-12)
 
 
 def test_covering_evens_out_where_a_caption_looked() -> None:
     scores = torch.randn(1, 5, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
     five = Rows.of(torch.ones(5, dtype=torch.long), torch.tensor([5]))
-    before = uncovered(scores.softmax(dim=2), five, "paper")
+    before = uncovered(scores.softmax(dim=2), FIVE, five, "paper")
     before.backward()
-    after = uncovered((scores - 0.1 * scores.grad).softmax(dim=2), five, "paper")  # type: ignore[operator]
+    down = scores - 0.1 * scores.grad  # type: ignore[operator]
+    after = uncovered(down.softmax(dim=2), FIVE, five, "paper")
     assert after < before

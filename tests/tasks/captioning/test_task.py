@@ -164,13 +164,20 @@ def test_validation_is_the_mean_over_all_words_of_the_validation_split(small: Ca
 
 def test_varied_pictures_are_the_same_again_and_stay_pictures() -> None:
     varied = task(replace(SMALL, augment="crop"))
-    one, again, plain = varied.batch(2), varied.batch(2), task().batch(2)
-    assert torch.equal(one.images, again.images)
-    assert one.images.dtype == torch.uint8
-    assert one.images.shape == plain.images.shape
-    assert not torch.equal(one.images, plain.images)
-    first = varied.batch(2 + varied.batches_per_epoch)
-    assert not torch.equal(one.images, first.images)
+    batch, later = varied.batch(2), varied.batch(2 + varied.batches_per_epoch)
+    one, again = (varied.varied(b.images, b.drawn) for b in (batch, varied.batch(2)))
+    assert torch.equal(one, again)
+    assert one.dtype == torch.uint8
+    assert one.shape == batch.images.shape
+    assert torch.equal(batch.images, task().batch(2).images)  # a device is sent the bytes
+    assert not torch.equal(one, batch.images)
+    assert not torch.equal(one, varied.varied(batch.images, later.drawn))
+    model = Sums(len(varied.vocabulary))
+    for dtype in (torch.float32, torch.bfloat16):  # the loss is that of the varied images
+        with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
+            found = total_loss(varied, model, batch)
+            expected = total_loss(varied, model, batch._replace(images=one, drawn=()))
+        assert torch.equal(found, expected)
 
 
 def test_captions_that_are_too_long_are_left_out_and_counted() -> None:

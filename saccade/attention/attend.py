@@ -65,28 +65,34 @@ def fused(
     *,
     mask: Mask = None,
     causal: bool = False,
+    bias: Float[Tensor, "#B #N T S"] | None = None,
     scale: float | None = None,
     watcher: Watcher | None = None,
 ) -> Float[Tensor, "B N T Kv"]:
     """What `attend` computes, by the kernel that never holds the T×S weights.
 
-    A watcher is shown what the weights follow from; the output is the same to the last bit.
+    `bias` is added to the scores. A watcher is shown what the weights follow from; the output is
+    the same to the last bit.
     """
     if isinstance(mask, Segments):
+        assert bias is None
         return _packed(q, k, v, mask, causal=causal, scale=scale, watcher=watcher)
     seen, hides = mask, causal
     if causal and q.shape[-2] == 1:
         causal = False  # the newest position sees all that there is
-    if causal and (mask is not None or q.shape[-2] != k.shape[-2]):
+    if causal and (mask is not None or bias is not None or q.shape[-2] != k.shape[-2]):
         mask = masks.both(mask, masks.causal(q.shape[-2], k.shape[-2], device=q.device))
         causal = False
+    added = mask
+    if bias is not None:
+        added = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -torch.inf)
     if watcher is None:
         return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask, is_causal=causal, scale=scale
+            q, k, v, attn_mask=added, is_causal=causal, scale=scale
         )
-    output, lse = sdpa_with_lse(q, k, v, mask=mask, causal=causal, scale=scale)
+    output, lse = sdpa_with_lse(q, k, v, mask=added, causal=causal, scale=scale)
     factor = q.shape[-1] ** -0.5 if scale is None else scale
-    watcher(View(q, k, factor, causal=hides, mask=seen, lse=lse))
+    watcher(View(q, k, factor, causal=hides, mask=seen, bias=bias, lse=lse))
     return output
 
 

@@ -16,6 +16,13 @@ def causal(
     return (torch.arange(keys, device=device)[None, :] <= t)[None, None]
 
 
+def not_itself(
+    queries: int, keys: int, *, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 T S"]:
+    """A position sees all others; the queries are the first positions."""
+    return ~torch.eye(queries, keys, dtype=torch.bool, device=device)[None, None]
+
+
 def padding(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B 1 1 S"]:
     """The first `lengths[b]` keys are real, the rest is padding."""
     return (torch.arange(size, device=lengths.device) < lengths[:, None])[:, None, None]
@@ -27,6 +34,33 @@ def window(
     """A position sees at most `reach` positions to either side of itself."""
     t = torch.arange(keys - queries, keys, device=device)[:, None]
     return ((torch.arange(keys, device=device)[None, :] - t).abs() <= reach)[None, None]
+
+
+def shifted_windows(
+    height: int, width: int, window: tuple[int, int], shift: tuple[int, int]
+) -> Bool[Tensor, "windows 1 T T"]:
+    """Cells of a window see one another where they lie together on the image.
+
+    A grid, filled up to whole windows, is rolled by `shift` before it is cut into them. So a window
+    at the end holds cells from the other side, which are not its neighbours, and cells that are
+    none. Rows of windows go from top to bottom, each from left to right.
+    """
+    sides = [_side(*each) for each in zip((height, width), window, shift)]
+    side = sides[0][:, None] * (1 + sides[1].max()) + sides[1][None, :]  # a number for each region
+    real = (sides[0] > 0)[:, None] & (sides[1] > 0)[None, :]
+    (high, wide), whole = window, torch.where(real, side, 0)
+    cut = whole.unflatten(0, (-1, high)).unflatten(2, (-1, wide)).transpose(1, 2).flatten(0, 1)
+    region = cut.flatten(1)  # (windows, T)
+    return ((region[:, :, None] == region[:, None, :]) & (region > 0)[:, None, :])[:, None]
+
+
+def _side(size: int, window: int, shift: int) -> Int[Tensor, " padded"]:
+    """Along one side, after rolling: 1 for cells in their place, 2 for those that came round, 0
+    for those that are none.
+    """
+    padded = -(-size // window) * window
+    cells = torch.arange(padded).roll(-shift)
+    return torch.where(cells < size, torch.where(cells < shift, 2, 1), 0)
 
 
 def both(

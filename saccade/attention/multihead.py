@@ -1,14 +1,34 @@
 """Multi-head attention: N small attentions side by side (Vaswani et al. 2017, arXiv:1706.03762)."""
 
+import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
+from saccade.attention import masks
 from saccade.attention.attend import Mask, fused, fused_cross, fused_self
 from saccade.attention.axes import TEXT, Axis
-from saccade.attention.kernels.train.linear import Linear, defers_bias, together
+from saccade.attention.kernels.train.linear import Linear, UnbiasedLinear, defers_bias, together
+from saccade.attention.parameters import FREE, Role
 from saccade.attention.segments import Segments
 from saccade.attention.site import Site
 from saccade.errors import ConfigError
+
+
+class Locality(nn.Module):
+    """What sharpens attention where images are few (Lee et al. 2021, arXiv:2112.13492).
+
+    softmax(τ q kᵀ) v        τ learnt for each head; no position looks at itself
+    """
+
+    def __init__(self, heads: int, head_width: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((heads,), head_width**-0.5))
+
+    def roles(self) -> dict[str, Role]:
+        return {"scale": FREE}
+
+    def sharpened(self, q: Float[Tensor, "B N T K"]) -> Float[Tensor, "B N T K"]:
+        return q * self.scale[:, None, None]
 
 
 class MultiHeadAttention(Site):
@@ -31,6 +51,8 @@ class MultiHeadAttention(Site):
         head_width: int | None = None,
         rows: Axis = TEXT,
         columns: Axis = TEXT,
+        biased: bool = True,
+        local: bool = False,
     ) -> None:
         super().__init__(rows, columns)
         if head_width is None and width % heads:
@@ -38,10 +60,12 @@ class MultiHeadAttention(Site):
         self.heads = heads
         self.head_width = head_width or width // heads
         inner = heads * self.head_width
-        self.to_q = Linear(width, inner)
-        self.to_k = Linear(key_width or width, inner)
-        self.to_v = Linear(value_width or key_width or width, inner)
+        linear = Linear if biased else UnbiasedLinear
+        self.to_q = linear(width, inner)
+        self.to_k = linear(key_width or width, inner)
+        self.to_v = linear(value_width or key_width or width, inner)
         self.to_output = Linear(inner, width)
+        self.locality = Locality(heads, self.head_width) if local else None
 
     def forward(
         self,
@@ -70,8 +94,26 @@ class MultiHeadAttention(Site):
             q, k, v = self._fused_qkv(x)
         else:
             q, (k, v) = self._split(self.to_q(x)), self._memory(y, z)
-        heads = fused(q, k, v, mask=mask, causal=causal, watcher=self.watcher)  # (B, N, T, K)
+        heads = self.attended(q, k, v, mask=mask, causal=causal)  # (B, N, T, K)
         return heads.transpose(1, 2).flatten(2)
+
+    def attended(
+        self,
+        q: Float[Tensor, "B N T K"],
+        k: Float[Tensor, "B N S K"],
+        v: Float[Tensor, "B N S K"],
+        *,
+        mask: Mask = None,
+        causal: bool = False,
+        bias: Float[Tensor, "#B #N T S"] | None = None,
+    ) -> Float[Tensor, "B N T K"]:
+        """What each head reads."""
+        if self.locality is None:
+            return fused(q, k, v, mask=mask, causal=causal, bias=bias, watcher=self.watcher)
+        assert not isinstance(mask, Segments)
+        others = masks.not_itself(q.shape[2], k.shape[2], device=q.device)
+        q, mask = self.locality.sharpened(q), masks.both(mask, others)
+        return fused(q, k, v, mask=mask, causal=causal, bias=bias, scale=1.0, watcher=self.watcher)
 
     def q(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch inner"]:
         """The queries of all heads side by side."""

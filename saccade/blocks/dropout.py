@@ -5,6 +5,7 @@ Transformer's training step. Here four elements share one 64-bit draw. Elsewhere
 step is compiled, torch's own dropout is already fused with its neighbours and is used as it is.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -59,6 +60,40 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"
+
+
+class DropPath(nn.Module):
+    """Leave a whole branch out for some rows of a batch (Huang et al. 2016, arXiv:1603.09382).
+
+        y = m · x / (1 − r)        m ∼ Bernoulli(1 − r), one for each row
+
+    With it a deep network is trained as many shallower ones.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        if not 0 <= rate < 1:
+            raise ConfigError(f"drop_path={rate} must be at least 0 and below 1")
+        self.rate = rate
+
+    def forward(self, x: Float[Tensor, "B *rest"]) -> Float[Tensor, "B *rest"]:
+        if not self.now:
+            return x
+        kept = x.new_empty(len(x), *[1] * (x.dim() - 1)).bernoulli_(1 - self.rate)
+        return x * (kept / (1 - self.rate))
+
+    @property
+    def now(self) -> float:
+        """The rate at which rows are left out: none when not training."""
+        return self.rate if self.training else 0.0
+
+    def extra_repr(self) -> str:
+        return f"rate={self.rate}"
+
+
+def growing(rate: float, depth: int) -> Iterator[float]:
+    """A rate for each block: none at the first, `rate` at the last, even steps between."""
+    return (rate * number / max(1, depth - 1) for number in range(depth))
 
 
 def draws_cheaply(x: Float[Tensor, "*shape"]) -> bool:

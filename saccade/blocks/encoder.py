@@ -33,11 +33,24 @@ class EncoderLayer(Block):
         epsilon: float = EPSILON,
         activation: Callable[[Tensor], Tensor] = F.relu,
         axis: Axis = TEXT,
+        attention: MultiHeadAttention | None = None,
+        layer_scale: float = 0.0,
+        drop_path: float = 0.0,
     ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(width, heads=heads, rows=axis, columns=axis)
+        self.self_attention = attention or MultiHeadAttention(
+            width, heads=heads, rows=axis, columns=axis
+        )
         self.mlp = FeedForward(width, hidden=hidden, dropout=dropout, activation=activation)
-        around = partial(RESIDUALS[residual], width, dropout=dropout, norm=norm, epsilon=epsilon)
+        around = partial(
+            RESIDUALS[residual],
+            width,
+            dropout=dropout,
+            norm=norm,
+            epsilon=epsilon,
+            layer_scale=layer_scale,
+            drop_path=drop_path,
+        )
         self.around_attention, self.around_mlp = around(), around()
 
     def sublayers(self, layer: int) -> list[Sublayer]:

@@ -58,11 +58,14 @@ class FeedForward(nn.Module):
             bent = self.dropout.after_relu(wide) if relu else self.dropout(self.activation(wide))
         return together(bent, self.narrow, defer_bias=True) if defer_bias else self.narrow(bent)
 
-    def packed(self, precision: Precision) -> Affine:
-        """The same for inference, with its weights packed once."""
+    def packed(self, precision: Precision, scale: Float[Tensor, " D"] | None = None) -> Affine:
+        """The same for inference, with its weights packed once, and `scale` times the result."""
         relu = self.activation is F.relu
         widen = affine(self.widen.weight, self.widen.bias, precision=precision, relu=relu)
-        narrow = affine(self.narrow.weight, self.narrow.bias, precision=precision)
+        weight, bias = self.narrow.weight, self.narrow.bias
+        if scale is not None:
+            weight, bias = scale[:, None] * weight, scale * bias
+        narrow = affine(weight, bias, precision=precision)
         if relu:
             return lambda x: narrow(widen(x))
         return lambda x: narrow(self._bent(widen(x)))

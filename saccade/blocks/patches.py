@@ -31,7 +31,7 @@ class Patches(nn.Module):
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P D"]:
         return self.project(self.cut(image))
 
-    def cut(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P pixels"]:
+    def cut(self, image: Float[Tensor, "B C H W"]) -> Float[Tensor, "B P pixels"]:
         """The pixels of each patch, in the order of a convolution's weights."""
         high, wide = self.shape(image)
         cut = image.unflatten(3, (wide, self.side)).unflatten(2, (high, self.side))
@@ -40,7 +40,7 @@ class Patches(nn.Module):
             cut = cut.new_empty(cut.shape, dtype=torch.get_autocast_dtype("cuda")).copy_(cut)
         return cut.flatten(3).flatten(1, 2)
 
-    def shape(self, image: Float[Tensor, "B 3 H W"]) -> tuple[int, int]:
+    def shape(self, image: Float[Tensor, "B C H W"]) -> tuple[int, int]:
         """How many patches lie below and beside one another."""
         height, width = image.shape[2:]
         if not height or not width or height % self.side or width % self.side:
@@ -49,6 +49,34 @@ class Patches(nn.Module):
                 f"{self.side}; resize it to multiples of {self.side}"
             )
         return height // self.side, width // self.side
+
+
+class ShiftedPatches(Patches):
+    """Patches that overlap: the image and four copies, shifted to its corners by half a patch.
+
+        xₚ = W norm([pixels(p); pixels(p − ↖); …; pixels(p − ↘)]) + b
+
+    Lee et al. 2021, arXiv:2112.13492. Where nothing was, a shifted image is zero.
+    """
+
+    def __init__(self, width: int, *, side: int) -> None:
+        super().__init__(width, side=side)
+        inputs = (1 + len(CORNERS)) * self.project.in_features
+        self.norm = nn.LayerNorm(inputs)
+        self.project = Linear(inputs, width)
+
+    def cut(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P pixels"]:
+        half = self.side // 2
+        height, width = image.shape[2:]
+        wide = F.pad(image, (half, half, half, half))
+        shifted = [
+            wide[:, :, half + half * down :, half + half * across :][:, :, :height, :width]
+            for down, across in CORNERS
+        ]
+        return self.norm(super().cut(torch.cat([image, *shifted], dim=1)))
+
+
+CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 def placed(

@@ -7,10 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.blocks.dropout import Dropout
+from saccade.attention.parameters import FREE, Role
+from saccade.blocks.dropout import Dropout, DropPath
 from saccade.blocks.kernels import runs_kernels
 
 EPSILON = 1e-5  # keeps what does not vary from being divided by zero
@@ -39,16 +41,41 @@ class Residual(nn.Module, ABC):
     """What goes around a sublayer f. Two go from one to the next: the sum, and what f takes.
 
     `before` is for the first of a stack; `after` adds what f gave and makes ready for the next.
+    With a `layer_scale` f is multiplied by a learnt number for each channel, which starts there
+    (Touvron et al. 2021, arXiv:2103.17239); `drop_path` is the rate at which f is left out.
     """
 
     pre: ClassVar[bool]  # whether the norm stands before f
 
     def __init__(
-        self, width: int, *, dropout: float, norm: NormKind = "layer", epsilon: float = EPSILON
+        self,
+        width: int,
+        *,
+        dropout: float,
+        norm: NormKind = "layer",
+        epsilon: float = EPSILON,
+        layer_scale: float = 0.0,
+        drop_path: float = 0.0,
     ) -> None:
         super().__init__()
         self.norm = NORMS[norm](width, epsilon)
         self.dropout = Dropout(dropout)
+        scale = nn.Parameter(torch.full((width,), layer_scale)) if layer_scale else None
+        self.register_parameter("scale", scale)
+        self.scale: nn.Parameter | None
+        self.drop_path = DropPath(drop_path)
+
+    def roles(self) -> dict[str, Role]:
+        return {} if self.scale is None else {"scale": FREE}
+
+    @property
+    def bare(self) -> bool:
+        """Whether what f gives is added as it is, but for dropout."""
+        return self.scale is None and not self.drop_path.now
+
+    def branch(self, change: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        """What is added of what f gave, but for dropout: m · γ · f / (1 − r)."""
+        return self.drop_path(change if self.scale is None else self.scale * change)
 
     @abstractmethod
     def before(self, x: Float[Tensor, "*batch D"]) -> Sums: ...
@@ -76,6 +103,7 @@ class PostNorm(Residual):
     def after(
         self, x: Tensor, change: Tensor, following: nn.Module, bias: Tensor | None = None
     ) -> Sums:
+        change = self.branch(change)
         if runs_kernels(x) and isinstance(self.norm, nn.LayerNorm):
             from saccade.blocks.kernels.residual import add_norm
 
@@ -106,6 +134,7 @@ class PreNorm(Residual):
     def after(
         self, x: Tensor, change: Tensor, following: nn.Module, bias: Tensor | None = None
     ) -> Sums:
+        change = self.branch(change)
         if not runs_kernels(x):
             x = x + self.dropout(change)
             return x, following(x)

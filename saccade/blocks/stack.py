@@ -112,7 +112,7 @@ class Attending(NamedTuple):
         return self.look(self.layer, self.site, later if defer_bias else output)
 
     def packed(self, precision: Precision) -> Compute:
-        site = PackedAttention(self.site, precision, self.look.needs)
+        site = PackedAttention(self.site, precision, self.look.needs, self.residual.scale)
         return self.look(self.layer, site, site.output)
 
 
@@ -134,7 +134,7 @@ class Thinking(NamedTuple):
         return partial(_alone, partial(self.mlp, defer_bias=True) if defer_bias else self.mlp)
 
     def packed(self, precision: Precision) -> Compute:
-        return partial(_alone, self.mlp.packed(precision))
+        return partial(_alone, self.mlp.packed(precision, self.residual.scale))
 
 
 def _alone(
@@ -195,7 +195,8 @@ def stacked(parts: list[Sublayer], last: nn.Module, like: Float[Tensor, "*batch 
     later = runs_kernels(like) and defers_bias(like)
     steps: list[tuple[Compute, Callable[[Tensor, Tensor], Sums]]] = []
     for part, norm in zip(parts, _norms(parts, last)):
-        defer = later and part.residual.pre and isinstance(norm, nn.LayerNorm)
+        residual = part.residual
+        defer = later and residual.pre and residual.bare and isinstance(norm, nn.LayerNorm)
         add = partial(part.residual.after, following=norm, bias=part.bias if defer else None)
         steps.append((part.compute(defer_bias=defer), add))
     return Stack(parts[0].residual.before if parts else _nothing_before, steps)

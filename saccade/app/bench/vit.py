@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from saccade.app.bench.floor import BACKWARD, PRECISIONS, Machine, image_flops
 from saccade.app.bench.ours import Classify, LabelledImages, class_scores, updates
 from saccade.app.bench.peers.plain_training import training_steps
-from saccade.app.bench.peers.vit import PEERS, Peer
+from saccade.app.bench.peers.vit import PEERS, HuggingFaceLogits, Peer
 from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.settings import RaceSettings
 from saccade.config import check_positive
 from saccade.errors import ConfigError
-from saccade.models.names.vit import translated
+from saccade.models.names.table import to_theirs
+from saccade.models.names.vit import LIBRARIES
 from saccade.models.vision.vit import PRESETS, Vit, VitConfig
 
 FORMS = ("", "-compiled")
@@ -92,13 +93,11 @@ def _job(bench: VitBench, machine: Machine, work: str) -> Workload:
 
 @torch.no_grad()
 def copy_weights(ours: Vit, theirs: nn.Module) -> None:
-    """Make theirs compute what ours does: what we would read of their tensors is written there."""
-    weights, written = ours.state_dict(), set[str]()
-    for name, tensor in theirs.state_dict().items():
-        for own, part in translated(name.removeprefix("model."), tensor):
-            part.copy_(weights[own].view_as(part))
-            written.add(own)
-    assert written == weights.keys()
+    """Make theirs compute what ours does."""
+    inside = theirs.model if isinstance(theirs, HuggingFaceLogits) else theirs
+    named = (to_theirs(names, ours.state_dict()) for names in LIBRARIES.values())
+    weights = next(one for one in named if one.keys() == inside.state_dict().keys())
+    inside.load_state_dict(weights)
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,22 @@ MANY_ROWS = 4096  # from which our norm beats torch's
 Projection = Literal["q", "kv", "qkv"]
 
 
-def joint_product(layers: Sequence[nn.Linear], precision: Precision | None) -> Affine:
-    """Several layers of the same input as one; without a precision they stay as they are."""
+def joint_product(
+    layers: Sequence[nn.Linear],
+    precision: Precision | None,
+    scale: Float[Tensor, " all"] | None = None,
+) -> Affine:
+    """Several layers of the same input as one; without a precision they stay as they are.
+
+    What the product is multiplied by afterwards may go into its weights: γ (W x + b).
+    """
     if precision is None:
+        assert scale is None
         return lambda x: together(x, *layers)
     weight = torch.cat([layer.weight.detach() for layer in layers])
     bias = torch.cat([layer.bias.detach() for layer in layers])
+    if scale is not None:
+        weight, bias = weight * scale.detach()[:, None], bias * scale.detach()
     return affine(weight, bias, precision=precision)
 
 
@@ -39,7 +49,11 @@ class PackedAttention:
     qkv: Affine
 
     def __init__(
-        self, site: MultiHeadAttention, precision: Precision, needs: Sequence[Projection]
+        self,
+        site: MultiHeadAttention,
+        precision: Precision,
+        needs: Sequence[Projection],
+        scale: Float[Tensor, " D"] | None = None,
     ) -> None:
         self.heads = site.heads
         if "q" in needs:
@@ -48,7 +62,7 @@ class PackedAttention:
             self.kv = joint_product([site.to_k, site.to_v], precision)
         if "qkv" in needs:
             self.qkv = joint_product([site.to_q, site.to_k, site.to_v], precision)
-        self.output = joint_product([site.to_output], precision)
+        self.output = joint_product([site.to_output], precision, scale)
 
 
 class PackedNorm(NamedTuple):

@@ -18,8 +18,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from saccade.errors import CheckpointError
-from saccade.models.names import vit as vit_names
-from saccade.models.vision.vit import Vit
+from saccade.models.names import LIBRARIES, RESIZED
+from saccade.models.names.table import located, to_ours
 from saccade.printable import printable
 from saccade.regular import regular_file
 
@@ -80,19 +80,16 @@ def load_pretrained(model: nn.Module, path: Path) -> Report:
         for name, tensor in model.state_dict().items()
         if not name.endswith("num_batches_tracked")  # counts that nothing here reads
     }
-    taken: dict[str, Tensor] = {}
-    unexpected, resized, mismatched = list[str](), list[str](), dict[str, str]()
-    for theirs, tensor in read_weights(path).items():
-        for name, part in _translated(model, theirs, tensor):
-            if name not in there:
-                unexpected += [theirs] * (not theirs.endswith("num_batches_tracked"))
-                continue
-            fit = _fitted(model, name, part, there[name])
-            if fit is None:
-                mismatched[name] = f"{name}: {_shape(part)}, not {_shape(there[name])}"
-                continue
-            taken[name] = fit
-            resized += [name] * (fit is not part)
+    given, taken = read_weights(path), dict[str, Tensor]()
+    found, unexpected = _translated(model, given, there)
+    resized, mismatched = list[str](), dict[str, str]()
+    for name, part in found.items():
+        fit = _fitted(name, part, there[name])
+        if fit is None:
+            mismatched[name] = f"{name}: {_shape(part)}, not {_shape(there[name])}"
+            continue
+        taken[name] = fit
+        resized += [name] * (fit is not part)
     if not taken:
         raise CheckpointError(_nothing(path, model, unexpected, [*mismatched.values()]))
     model.load_state_dict(taken, strict=False)
@@ -106,16 +103,25 @@ def load_pretrained(model: nn.Module, path: Path) -> Report:
     )
 
 
-def _translated(model: nn.Module, name: str, tensor: Tensor) -> list[tuple[str, Tensor]]:
-    return vit_names.translated(name, tensor) if isinstance(model, Vit) else [(name, tensor)]
+def _translated(
+    model: nn.Module, given: dict[str, Tensor], there: dict[str, Tensor]
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Their tensors by our names, in the tongue that explains most of them; and the rest."""
+    ours = {name: name for name in there}
+    tongues = [ours, *LIBRARIES.get(type(model), {}).values()]
+    names = max(tongues, key=lambda one: len(to_ours(one, given, there)))
+    found = to_ours(names, given, there)
+    places = located(names, there)
+    known = {places[name].name for name in found}
+    rest = (name for name in given if name not in known)
+    return found, [name for name in rest if not name.endswith("num_batches_tracked")]
 
 
-def _fitted(model: nn.Module, name: str, part: Tensor, wanted: Tensor) -> Tensor | None:
+def _fitted(name: str, part: Tensor, wanted: Tensor) -> Tensor | None:
     if part.shape == wanted.shape:
         return part
-    if not isinstance(model, Vit) or name != "positions" or part.dim() != 2:
-        return None
-    fit = vit_names.fitted(part, len(wanted))
+    resize = RESIZED.get(name.rpartition(".")[2])
+    fit = resize(part, len(wanted)) if resize is not None and part.dim() == 2 else None
     return fit if fit is not None and fit.shape == wanted.shape else None
 
 

@@ -36,6 +36,11 @@ def halved(times: int) -> tuple[float, float]:
     return 0.5, 2.0**times
 
 
+def tiles(side: int) -> tuple[float, float]:
+    """The cells of a grid that lie side by side without gaps or overlaps."""
+    return side / 2, float(side)
+
+
 class ImageEncoder(nn.Module, ABC):
     """Picture → stage 1 → … → last stage → one vector → class scores.
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from saccade.config import check_positive
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, halved
 
-Depth = Literal[10, 18, 34, 50, 101]
+Depth = Literal[10, 18, 34, 50, 101, 152]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +54,7 @@ BLOCKS: dict[Depth, tuple[int, int, int, int]] = {
     34: (3, 4, 6, 3),
     50: (3, 4, 6, 3),
     101: (3, 4, 23, 3),
+    152: (3, 8, 36, 3),
 }
 
 
@@ -188,5 +189,6 @@ PRESETS: dict[str, ResNetConfig] = {
     "resnet-34": ResNetConfig(depth=34),
     "resnet-50": ResNetConfig(depth=50),
     "resnet-101": ResNetConfig(depth=101),
+    "resnet-152": ResNetConfig(depth=152),
     "resnet-101-dilated": ResNetConfig(depth=101, dilated=True),
 }

@@ -4,11 +4,17 @@ Dosovitskiy et al. 2021, arXiv:2010.11929. Departs from the paper in having no l
 class token and the class scores, as its authors do when they fine-tune, and in what it starts from:
 a patch first looks at what is like it and beside it, as in trained ones (Trockman and Kolter 2023,
 arXiv:2305.09828), where the paper leaves it to find out which patches are neighbours.
+
+Its relatives are settings. DeiT III (Touvron et al. 2022, arXiv:2204.07118) scales its branches,
+leaves them out at the same rate at every depth, and gives the class token no position. For few
+images (Lee et al. 2021, arXiv:2112.13492) patches overlap and attention is local. A hybrid reads
+the cells of a ResNet instead of patches.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +27,7 @@ from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.parameters import FREE, Role
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
-from saccade.blocks.patches import Patches, placed, resized
+from saccade.blocks.patches import Patches, ShiftedPatches, placed, resized
 from saccade.blocks.positions import sinusoids_2d
 from saccade.blocks.stack import (
     Attending,
@@ -34,16 +40,32 @@ from saccade.blocks.stack import (
 )
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
+from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, tiles
+from saccade.models.vision.resnet import ResNet, ResNetConfig
 
 SLOWEST = 20.0  # a wave of the first positions is no longer than some images side by side
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitConfig(ImageEncoderConfig):
-    """Sizes of a Vision Transformer. `image` is the side of the images it learns positions for.
+    """Sizes of a Vision Transformer.
 
-    `epsilon` is that of the norms; weights trained by others may want another.
+    Args:
+        image: side of the images that it learns positions for.
+        patch: side of a patch in pixels.
+        width: of a token.
+        depth: blocks.
+        heads: of each block.
+        expansion: how much wider the MLPs are inside.
+        dropout: of the tokens, and of what each block adds.
+        epsilon: of the norms; weights trained by others may want another.
+        layer_scale: what the branches are multiplied by at first; 0 leaves that out.
+        drop_path: how often a branch is left out for an image.
+        class_position: whether the class token has a position.
+        biased: whether queries, keys and values have biases.
+        reads: patches as they are, with shifted copies of the image, or cells of a CNN.
+        local: attention with a learnt temperature for each head, in which no token sees itself.
+        cnn: whose cells are read, of its last stage but one.
     """
 
     image: int = 224
@@ -51,13 +73,23 @@ class VitConfig(ImageEncoderConfig):
     width: int = 192
     depth: int = 12
     heads: int = 3
+    expansion: int = 4
     dropout: float = 0.0
     epsilon: float = 1e-6
+    layer_scale: float = 0.0
+    drop_path: float = 0.0
+    class_position: bool = True
+    biased: bool = True
+    reads: Literal["patches", "shifted", "cnn"] = "patches"
+    local: bool = False
+    cnn: ResNetConfig = field(default_factory=partial(ResNetConfig, classes=0))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "image", "patch", "width", "depth", "heads")
-        check_fraction(self, "dropout")
+        check_positive(self, "image", "patch", "width", "depth", "heads", "expansion")
+        check_fraction(self, "dropout", "drop_path")
+        if self.reads == "cnn" and self.patch != 16:
+            raise ConfigError(f"patch={self.patch}: the cells of a CNN that are read are 16 pixels")
         if self.image % self.patch:
             raise ConfigError(f"patch={self.patch} does not tile image={self.image}")
         if self.width % self.heads:
@@ -84,20 +116,23 @@ class Vit(ImageEncoder):
     def __init__(self, config: VitConfig) -> None:
         super().__init__()
         self.config = config
-        self.patches = Patches(config.width, side=config.patch)
+        self.patches = READERS[config.reads](config)
         self.class_token = nn.Parameter(0.02 * torch.randn(config.width))
-        self.positions = nn.Parameter(torch.zeros(1 + config.side**2, config.width))
+        count = config.class_position + config.side**2
+        self.positions = nn.Parameter(torch.zeros(count, config.width))
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(
             EncoderLayer(
                 config.width,
                 heads=config.heads,
-                hidden=4 * config.width,
+                hidden=config.expansion * config.width,
                 dropout=config.dropout,
                 residual="pre",
                 epsilon=config.epsilon,
                 activation=F.gelu,
-                axis=_axis(config.side, config.side),
+                attention=_attention(config),
+                layer_scale=config.layer_scale,
+                drop_path=config.drop_path,
             )
             for _ in range(config.depth)
         )
@@ -123,7 +158,7 @@ class Vit(ImageEncoder):
         config = self.config
         with torch.no_grad():
             sines = sinusoids_2d(config.side, config.side, config.width, SLOWEST)
-            self.positions[1:] = sines.flatten(0, 1)
+            self.positions[int(config.class_position) :] = sines.flatten(0, 1)
             for layer in self.encoder:
                 assert isinstance(layer, EncoderLayer)
                 attention = layer.self_attention
@@ -164,7 +199,7 @@ class Vit(ImageEncoder):
         places, first = self.places(image)
         pixels = self.patches.cut(image)
         patches = project(pixels.flatten(0, 1)).unflatten(0, pixels.shape[:2])  # (B, P, D)
-        return placed(first, patches, places[1:].to(dtype or places.dtype))  # (B, 1 + P, D)
+        return placed(first, patches, places.to(dtype or places.dtype))  # (B, 1 + P, D)
 
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
@@ -174,8 +209,7 @@ class Vit(ImageEncoder):
         return patches.mT.unflatten(2, self.patches.shape(image))
 
     def cells(self, stage: int | None = None) -> tuple[float, float]:
-        side = float(self.config.patch)
-        return side / 2, side
+        return tiles(self.config.patch)
 
     def drop_after(self, stage: int) -> None:
         if self.checked(stage) < self.stages:
@@ -202,14 +236,51 @@ class Vit(ImageEncoder):
 
     def places(
         self, image: Float[Tensor, "B 3 H W"]
-    ) -> tuple[Float[Tensor, "T D"], Float[Tensor, " D"]]:
-        """The position of each token of such an image, and the class token at its own."""
+    ) -> tuple[Float[Tensor, "P D"], Float[Tensor, " D"]]:
+        """The position of each patch of such an image, and the class token at its own."""
         side, shape = self.config.side, self.patches.shape(image)
-        places = self.positions
-        if shape != (side, side):
-            cells = resized(self.positions[1:], (side, side), shape)
-            places = torch.cat([self.positions[:1], cells])
-        return places, self.class_token + places[0]
+        if not self.config.class_position:
+            return resized(self.positions, (side, side), shape), self.class_token
+        cells = resized(self.positions[1:], (side, side), shape)
+        return cells, self.class_token + self.positions[0]
+
+
+class CnnCells(Patches):
+    """The cells of a CNN in place of patches.
+
+    xₚ = W · CNN(image)ₚ + b
+    """
+
+    def __init__(self, width: int, cnn: ResNet) -> None:
+        super().__init__(width, side=16)
+        self.stage = cnn.stages - 1
+        cnn.drop_after(self.stage)
+        self.cnn, self.project = cnn, Linear(cnn.channels(self.stage), width)
+
+    def roles(self) -> dict[str, Role]:
+        return {}  # cells are vectors like any others
+
+    def cut(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P pixels"]:
+        return self.cnn.grid(image, self.stage).flatten(2).mT.contiguous()
+
+
+READERS: dict[str, Callable[[VitConfig], Patches]] = {
+    "patches": lambda config: Patches(config.width, side=config.patch),
+    "shifted": lambda config: ShiftedPatches(config.width, side=config.patch),
+    "cnn": lambda config: CnnCells(config.width, config.cnn.build()),
+}
+
+
+def _attention(config: VitConfig) -> MultiHeadAttention:
+    axis = _axis(config.side, config.side)
+    return MultiHeadAttention(
+        config.width,
+        heads=config.heads,
+        rows=axis,
+        columns=axis,
+        biased=config.biased,
+        local=config.local,
+    )
 
 
 class LookFromClass(AttentionPass):
@@ -255,16 +326,15 @@ def _axis(height: int, width: int) -> Axis:
     return Axis("image", "grid", height, width, special=1)
 
 
-def _small(patch: int) -> VitConfig:
-    return VitConfig(width=384, heads=6, patch=patch)
-
-
-def _base(patch: int) -> VitConfig:
-    return VitConfig(width=768, heads=12, patch=patch)
-
-
-def _large(patch: int) -> VitConfig:
-    return VitConfig(width=1024, depth=24, heads=16, patch=patch)
+_small = partial(VitConfig, width=384, heads=6)
+_base = partial(VitConfig, width=768, heads=12)
+_large = partial(VitConfig, width=1024, depth=24, heads=16)
+_huge = partial(VitConfig, width=1280, depth=32, heads=16, patch=14)
+_deit3 = partial(replace, layer_scale=1e-4, class_position=False)
+# As published for images of 32 pixels; for 64 the patches are twice as large.
+_tiny = partial(
+    VitConfig, image=32, patch=4, depth=9, heads=12, expansion=2, drop_path=0.1, biased=False
+)
 
 
 PRESETS: dict[str, VitConfig] = {
@@ -272,10 +342,20 @@ PRESETS: dict[str, VitConfig] = {
     "vit-micro": VitConfig(image=64, patch=8, depth=4),
     "vit-mini": VitConfig(image=64, patch=8, depth=6),
     "vit-ti-16": VitConfig(),
-    "vit-s-16": _small(16),
-    "vit-s-32": _small(32),
-    "vit-b-16": _base(16),
-    "vit-b-32": _base(32),
-    "vit-l-16": _large(16),
-    "vit-l-32": _large(32),
+    "vit-s-16": _small(patch=16),
+    "vit-s-32": _small(patch=32),
+    "vit-b-16": _base(patch=16),
+    "vit-b-32": _base(patch=32),
+    "vit-l-16": _large(patch=16),
+    "vit-l-32": _large(patch=32),
+    "vit-h-14": _huge(),
+    "deit3-s-16": _deit3(_small(), drop_path=0.05),
+    "deit3-m-16": _deit3(VitConfig(width=512, heads=8), drop_path=0.1),
+    "deit3-b-16": _deit3(_base(), drop_path=0.2),
+    "deit3-l-16": _deit3(_large(), drop_path=0.45),
+    "deit3-h-14": _deit3(_huge(), drop_path=0.6),
+    "vit-small-data": _tiny(),
+    "sl-vit": _tiny(reads="shifted", local=True),
+    "hybrid-s-16": _small(reads="cnn"),
+    "hybrid-b-16": _base(reads="cnn"),
 }

@@ -188,7 +188,7 @@ def test_a_stage_that_is_not_there_is_refused(stage: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        (ResNetConfig, {"depth": 19}, "settings.depth=19 must be one of: 10, 18, 34, 50, 101"),
+        (ResNetConfig, {"depth": 19}, "settings.depth=19 must be one of: 10, 18, 34, 50, 101, 152"),
         (ResNetConfig, {"width": 0}, "width=0 must be at least 1"),
         (ResNetConfig, {"classes": -1}, "classes=-1 must be 0 (none) or more"),
         (MobileNetConfig, {"multiplier": 0.0}, "multiplier=0.0 must be above 0"),

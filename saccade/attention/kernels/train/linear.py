@@ -22,6 +22,17 @@ class Linear(nn.Linear):
         return together(input, self)
 
 
+class UnbiasedLinear(Linear):
+    """W x. Its bias is no parameter but zero, so that it serves wherever a biased one does."""
+
+    bias: Tensor
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, bias=False)
+        del self.bias
+        self.register_buffer("bias", torch.zeros(outputs), persistent=False)
+
+
 def defers_bias(x: Float[Tensor, "*batch D"]) -> bool:
     """Whether there are kernels that read a product's gradient anyway, and can sum it as well."""
     fits = x.device.type == "cuda" and x.dtype != torch.float64 and torch.is_grad_enabled()

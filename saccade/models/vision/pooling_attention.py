@@ -1,0 +1,140 @@
+"""Attention whose queries, keys and values are pooled first (MViT)."""
+
+from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from saccade.attention.attend import fused
+from saccade.attention.axes import Axis
+from saccade.attention.kernels.train.linear import Linear
+from saccade.attention.parameters import FREE, TABLE, Role
+from saccade.attention.site import Site
+
+EPSILON = 1e-6
+Shape = tuple[int, int]
+
+
+class Pool(nn.Module):
+    """Cells of a head become fewer: each channel looks around itself. Then they are normalised.
+
+    y = norm(W ⊛ x), the same for all heads; a class token is not pooled
+    """
+
+    def __init__(self, width: int, *, stride: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3, stride, 1, groups=width, bias=False)
+        self.norm = nn.LayerNorm(width, EPSILON)
+
+    def roles(self) -> dict[str, Role]:
+        return {"conv.weight": TABLE}  # a filter for each channel, not a matrix between vectors
+
+    def forward(
+        self, x: Float[Tensor, "B N T K"], shape: Shape
+    ) -> tuple[Float[Tensor, "B N T2 K"], Shape]:
+        extra = x.shape[2] - shape[0] * shape[1]
+        maps = x[:, :, extra:].mT.flatten(0, 1).unflatten(2, shape)  # (B · N, K, h, w)
+        maps = self.conv(maps)
+        cells = maps.flatten(2).mT.unflatten(0, x.shape[:2])
+        y = torch.cat([x[:, :, :extra], cells], dim=2) if extra else cells
+        return self.norm(y), (maps.shape[2], maps.shape[3])
+
+
+class PoolingAttention(Site):
+    """Attention whose queries, keys and values are pooled first.
+
+        y = softmax(q kᵀ / √K + q · R) v + q        q, k, v = pooled(x Wq), pooled(x Wk), …
+
+    R are vectors for how far down and how far across a key lies from a query.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        *,
+        heads: int,
+        strides: Shape,
+        cells: Shape,
+        relative: bool,
+        residual: bool,
+    ) -> None:
+        super().__init__(Axis("image", "grid"), Axis("image", "grid"))
+        self.heads, self.residual = heads, residual
+        self.to_q, self.to_k, self.to_v = (Linear(inputs, width) for _ in range(3))
+        self.to_output = Linear(width, width)
+        head = width // heads
+        self.pool_q = Pool(head, stride=strides[0])
+        self.pool_k, self.pool_v = (Pool(head, stride=strides[1]) for _ in range(2))
+        self.register_parameter("down", _offsets(max(cells), head) if relative else None)
+        self.register_parameter("across", _offsets(max(cells), head) if relative else None)
+        self.down: nn.Parameter | None
+        self.across: nn.Parameter | None
+
+    def roles(self) -> dict[str, Role]:
+        return {} if self.down is None else {"down": FREE, "across": FREE}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], shape: Shape
+    ) -> tuple[Float[Tensor, "B T2 E"], Shape]:
+        """What each query reads, and the shape of the map of queries."""
+        q, queries = self.pool_q(self._split(self.to_q(x)), shape)
+        k, keys = self.pool_k(self._split(self.to_k(x)), shape)
+        v, _ = self.pool_v(self._split(self.to_v(x)), shape)
+        extra = q.shape[2] - queries[0] * queries[1]
+        if self.watcher is not None:
+            self.rows, self.columns = (
+                Axis("image", "grid", high, wide, special=extra) for high, wide in (queries, keys)
+            )
+        bias = None if self.down is None else self._bias(q[:, :, extra:], queries, keys, extra)
+        read = fused(q, k, v, bias=bias, watcher=self.watcher)  # (B, N, T2, K)
+        if self.residual:
+            read = torch.cat([read[:, :, :extra], read[:, :, extra:] + q[:, :, extra:]], dim=2)
+        return self.to_output(read.transpose(1, 2).flatten(2)), queries
+
+    def _bias(
+        self, q: Float[Tensor, "B N cells K"], queries: Shape, keys: Shape, extra: int
+    ) -> Float[Tensor, "B N T S"]:
+        """What the offsets add to each score; nothing where a class token looks or is looked at.
+
+        q · R↓ + q · R→
+        """
+        assert self.down is not None
+        assert self.across is not None
+        grid = q.unflatten(2, queries)  # (B, N, h, w, K)
+        tables = (
+            resized_offsets(table, 2 * max(pair) - 1)[relative_index(*pair, q.device)]
+            for table, pair in zip((self.down, self.across), zip(queries, keys))
+        )
+        down, across = tables
+        by_row = torch.einsum("bnhwk,hrk->bnhwr", grid, down)
+        by_column = torch.einsum("bnhwk,wck->bnhwc", grid, across)
+        both = by_row[..., :, None] + by_column[..., None, :]  # (B, N, h, w, keys down, across)
+        return F.pad(both.flatten(4).flatten(2, 3), (extra, 0, extra, 0))
+
+    def _split(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T K"]:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def _offsets(cells: int, width: int) -> nn.Parameter:
+    return nn.Parameter(nn.init.trunc_normal_(torch.empty(2 * cells - 1, width), std=0.02))
+
+
+def resized_offsets(table: Float[Tensor, "offsets K"], count: int) -> Float[Tensor, "offsets2 K"]:
+    """For a side of another number of cells, on a line between the learnt ones."""
+    if len(table) == count:
+        return table
+    return F.interpolate(table.T[None], size=count, mode="linear")[0].T
+
+
+@lru_cache(maxsize=64)
+def relative_index(queries: int, keys: int, device: torch.device) -> Int[Tensor, "T S"]:
+    """Which offset lies between each query and each key of a side, counted in the finer of both.
+
+    i · max(S/T, 1) − j · max(T/S, 1) + (S − 1) · max(T/S, 1)
+    """
+    i, j = torch.arange(queries)[:, None], torch.arange(keys)[None, :]
+    coarse = max(queries / keys, 1.0)
+    return (i * max(keys / queries, 1.0) - j * coarse + (keys - 1) * coarse).long().to(device)

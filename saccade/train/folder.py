@@ -49,7 +49,7 @@ class RunFolder:
         content = json.dumps(to_table(recipe), indent=2).encode()
         self.manifest.replace(self.config.name, content)
 
-    def save_assets(self, assets: dict[str, bytes], *, anew: bool) -> None:
+    def save_assets(self, assets: dict[str, bytes], *, anew: bool = False) -> None:
         """What the task must keep: its tokenizer, names of classes, …; what is there may stay."""
         for name, content in assets.items():
             if anew or not (self.path / name).exists():

@@ -105,7 +105,7 @@ def test_a_bad_image_among_many_is_named(captioner: Path, tmp_path: Path) -> Non
         model.predict([good, b"text"])
     with pytest.raises(DataError, match=r"^image 1: no image: float32 values of shape"):
         model.predict([good, np.zeros((2, 2), np.float32)])
-    with pytest.raises(DataError, match=r"none\.png: unreadable image: .*No such file"):
+    with pytest.raises(DataError, match=r"none\.png: unreadable image: .*does not exist"):
         model.predict(tmp_path / "none.png")
 
 
@@ -207,7 +207,7 @@ def test_odd_images_are_described_and_broken_ones_told_while_the_rest_goes_on(
     for name, reason in reasons.items():
         (line,) = (line for line in told if line.startswith(f"{data / name}: "))
         assert reason in line
-    assert f"{tmp_path / 'missing.png'} cannot be read: No such file" in told[-1]
+    assert f"{tmp_path / 'missing.png'} does not exist; check the path" in told[-1]
     assert len(told) == 7
 
 

@@ -85,7 +85,7 @@ def test_help_tells_of_options_that_are_of_no_settings(monkeypatch: Patch, capsy
         (["--train.seed", str(1 << 70)], "must be at least 0 and below 4294967296"),
         (["--model.width", "1000000"], "GiB, and cpu has"),
         (["--model.width", "1000000000"], "no model of such sizes can be made"),
-        (["--lingua.seed", "1"], "Unrecognized options"),
+        (["--lingua.seed", "1"], "unrecognized options"),
     ],
 )
 def test_a_mistake_gives_one_line_and_leaves_nothing(

@@ -26,7 +26,7 @@ def test_new_inputs_lie_where_the_old_ones_lay_and_outputs_outlive_the_next_call
         given, doubled = calls[-1]
         torch.mul(given, 2, out=doubled)
 
-    def graph(_: Any, *, stream: Any, capture_error_mode: str) -> Any:
+    def graph(_: Any, *, stream: Any, pool: Any, capture_error_mode: str) -> Any:
         modes.append(capture_error_mode)
         return nullcontext()
 

@@ -1,6 +1,7 @@
 """A describer that says what it was told to, and looks where it was told to."""
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from saccade.attention.axes import Axis
 from saccade.data.images.lattice import Lattice
-from saccade.data.words import words
+from saccade.data.words import word_spans, words
 from saccade.decode.engine import Decoding
 from saccade.metrics.pointing import widened
 from saccade.tasks.captioning.captioner import ImageCaptioner, WrittenCaption
@@ -35,6 +36,9 @@ class Pointer(ImageCaptioner):
         self.grid = Axis("source", "grid", CELLS, CELLS, first=first)
         self.told, self.settings, self.saying, self.well = told, settings, saying, well
         self.device = torch.device("cpu")
+        self.vocabulary: Any = SimpleNamespace(
+            spans=word_spans, spans_of=lambda tokens: word_spans(saying(tokens[0]))
+        )
         self.watched = 0
         every = told.images[torch.arange(len(told))]
         self._number = {picture.numpy().tobytes(): i for i, picture in enumerate(every)}

@@ -139,7 +139,9 @@ def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
     except Stopped as stopped:
         told, request.told = request.told, True
         if not told:
-            print("saccade: stopped", file=sys.stderr, flush=True)
+            from saccade.app.cli.output import fail
+
+            fail("stopped")
         with suppress(OSError):
             sys.stdout.flush()
         leave(stopped.signal)

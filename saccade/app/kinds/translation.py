@@ -44,7 +44,7 @@ from saccade.metrics.alignment import alignment_error_rate, best_links
 from saccade.metrics.translation import Tokenize, score_translations
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.figures import loss_figures
-from saccade.tasks.translation.task import TranslationSettings, pairs_loss, read_corpus
+from saccade.tasks.translation.task import Corpus, TranslationSettings, pairs_loss, read_corpus
 from saccade.tasks.translation.translator import Translated, Translator
 from saccade.train.recipe import Recipe
 
@@ -235,13 +235,7 @@ def evaluate(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Every score by name."""
-    settings = model.recipe.task
-    assert isinstance(settings, TranslationSettings)
-    if languages and not held_out.data:
-        raise ConfigError("--source and --target are languages of --data; name that, too")
-    asked = held_out.settings(settings, **dict(zip(("source", "target"), languages)))
-    split = held_out.choose(asked, lambda path: splits(path, source=asked.source))
-    corpus = read_corpus(asked, split)
+    name, corpus = _corpus(model, held_out, languages)
     sources, references = map(list, zip(*corpus.pairs))
     begun = time.perf_counter()
     predictions = model.predict(sources, progress=progress, **vars(how))
@@ -258,7 +252,7 @@ def evaluate(
     tool: Any = model.tool
     loss = pairs_loss(tool.model, tool.vocabulary, corpus.pairs, tool.device)
     found = {
-        "split": split or Path(asked.data).name,
+        "split": name,
         "sentences": len(sources),
         **vars(scores),
         **loss_figures(loss),
@@ -267,6 +261,19 @@ def evaluate(
         "beam": how.beam,
     }
     return found | (_alignment(tool, corpus.aligned) if corpus.aligned and tool.looks else {})
+
+
+def _corpus(
+    model: TranslationModel, held_out: HeldOut, languages: tuple[str, ...]
+) -> tuple[str, Corpus]:
+    """What to score on: its split, or where all of a file is scored that file's name."""
+    settings = model.recipe.task
+    assert isinstance(settings, TranslationSettings)
+    if languages and not held_out.data:
+        raise ConfigError("--source and --target are languages of --data; name that, too")
+    asked = held_out.settings(settings, **dict(zip(("source", "target"), languages)))
+    split = held_out.choose(asked, lambda path: splits(path, source=asked.source))
+    return split or Path(asked.data).name, read_corpus(asked, split)
 
 
 def _alignment(tool: Translator, aligned: list[AlignedPair]) -> dict[str, Any]:

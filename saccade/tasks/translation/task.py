@@ -17,7 +17,7 @@ from saccade.data.ragged import Ragged
 from saccade.data.readers import PairsRead, read_pairs, splits
 from saccade.data.rows import BatchShape, Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens, Vocabulary
-from saccade.errors import ConfigError, DataError
+from saccade.errors import DataError
 from saccade.models.protocol import Packable, TranslationNetwork
 from saccade.tasks.base import (
     Deciding,
@@ -69,9 +69,6 @@ class TranslationSettings(TextSettings):
     def __post_init__(self) -> None:
         check_positive(self, "vocabulary", "longest", "pairs")
         check_fraction(self, "label_smoothing")
-        if (self.source or self.target) and not self.data:
-            named = self.source or self.target
-            raise ConfigError(f"{named!r} is a language of no data; name them with --data, too")
 
     @property
     def announcement(self) -> str:

@@ -39,25 +39,24 @@ class DecoderCache:
         return self._captured[chosen]
 
     def _stripped(self, precision: Precision) -> Any:
-        if self._watched():
-            return None
         if precision not in self._made:
             self._made[precision] = lean(self.model, precision)
         return self._made[precision]
-
-    def _watched(self) -> bool:
-        """Whether someone looks: only the model itself can be looked into."""
-        return any(site.watcher is not None for site in sites(self.model).values())
 
     def _plain(self, precision: AnyPrecision) -> nn.Module:
         if precision in ("bfloat16", "int8"):
             raise ConfigError(
                 f"precision={precision!r} is not to be had: {type(self.model).__name__} decodes in "
-                "float32, as every model does while someone looks"
+                "float32"
             )
         return self.model
 
     def _checked(self, precision: AnyPrecision) -> Precision:
+        if any(site.watcher is not None for site in sites(self.model).values()):
+            raise ConfigError(
+                "a search cannot be watched, for its hypotheses change places as it goes; look at "
+                "what it found: predict(…, look=True), or the result's look()"
+            )
         marks = [(p.data_ptr(), _version(p)) for p in self.model.parameters()]
         if marks != self._weights:  # the model was trained on, or moved
             self._made, self._captured, self._weights = {}, {}, marks

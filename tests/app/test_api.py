@@ -83,12 +83,16 @@ def test_attention_of_a_hypothesis_is_there_whether_it_was_asked_for_or_not(
         assert glance.entropy.shape[2] == len(one._translated.tokens) + one._translated.finished
 
 
-def test_looking_at_the_network_sees_a_prediction(translator: Path) -> None:
-    model = load_translator(translator)
-    with saccade.looking(model.network) as trace:
-        prediction = model.predict("The dog eats an apple.", beam=1)
+def test_a_search_is_not_watched_and_what_it_found_is(translator: Path) -> None:
+    model, text = load_translator(translator), "The dog eats an apple."
+    with (
+        saccade.looking(model.network),
+        pytest.raises(ConfigError, match=r"a search cannot be watched.*look=True"),
+    ):
+        model.predict(text)
+    prediction = model.predict(text, look=True)
     steps = len(prediction._translated.tokens) + prediction._translated.finished
-    assert trace["decoder.cross"].entropy.shape == (1, 1, steps)
+    assert prediction.attention["decoder.cross"].entropy.shape == (1, 1, steps)
 
 
 def test_a_language_model_writes_the_same_for_the_same_seed(writer: Path) -> None:

@@ -59,14 +59,16 @@ def test_captured_translations_are_the_plain_ones(
         assert one.score == pytest.approx(other.score, abs=1e-3)
 
 
-@pytest.mark.parametrize("how", [{"sample": True, "seed": 3}, {"sample": False, "beam": 3}])
+@pytest.mark.parametrize(
+    "how", [{"sample": True, "seed": 3, "count": 8}, {"sample": False, "beam": 3}]
+)
 def test_captured_writing_is_the_plain_one(how: dict[str, int], runs: dict[str, Path]) -> None:
     model = load(runs["gpt"])
     texts = [
         [
             one.text
             for one in model.predict(
-                "I", count=8, most_tokens=20, precision="float32", capture=capture, **how
+                ["I", "", "I am"], most_tokens=20, precision="float32", capture=capture, **how
             )
         ]
         for capture in (False, True)

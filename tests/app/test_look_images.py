@@ -78,7 +78,8 @@ def test_a_picture_goes_to_a_file_by_its_ending(
     captioner: Path, photo: Path, tmp_path: Path, ending: str
 ) -> None:
     out = tmp_path / f"look{ending}"
-    look_command(str(captioner), (str(photo),), out=out, settings=ONE, cells=True, device="cpu")
+    cells = ending != ".json"  # which are of images
+    look_command(str(captioner), (str(photo),), out=out, settings=ONE, cells=cells, device="cpu")
     assert out.stat().st_size > 500
 
 

@@ -280,3 +280,13 @@ def test_a_file_is_replaced_at_once_or_not_at_all(
 def test_a_missing_file_of_tensors_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"none\.safetensors"):
         read_tensors(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize("sizes", [{"width": 10**9}, {"depth": 10**7}])
+def test_sizes_that_no_machine_has_are_refused(sizes: dict[str, int], run: Path) -> None:
+    table = json.loads((run / "config.json").read_text())
+    table["model"] |= sizes
+    (run / "config.json").write_text(json.dumps(table))
+    with pytest.raises(SaccadeError) as refused:
+        RunFolder(run).load_model(CPU)
+    assert "\n" not in str(refused.value)

@@ -47,7 +47,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.fixture(scope="session")
+# Its threads must not be left to whatever is tested next: they draw from Python's random numbers
+# when types are checked, which Hypothesis takes for a strategy that does.
+@pytest.fixture(scope="module")
 def server(runs: dict[str, Path]) -> Iterator[LocalServer]:
     paths = [path for name, path in runs.items() if name != "long"]
     with LocalServer(paths, text_characters=2000) as running:

@@ -3,8 +3,7 @@
 The page has every one of them. A picture, a terminal and a table of numbers show one.
 """
 
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -14,68 +13,53 @@ from torch import Tensor
 from saccade.app.look.document import AxisEntry
 from saccade.app.look.settings import Selection
 from saccade.attention.look.glance import Glance
-from saccade.data.words import Span, word_spans
 from saccade.errors import ConfigError
-from saccade.metrics.alignment import merge_pieces
 from saccade.printable import printable
 
 
 @dataclass(frozen=True)
 class Side:
-    """What lies along a side of a matrix: pieces as they read, and which of them are no text."""
+    """What lies along a side of a matrix: pieces as they read, and which [from, to) are words.
+
+    The words are those of the page; a piece that is no text is one by itself.
+    """
 
     pieces: list[str]
-    special: frozenset[int] = frozenset()
+    words: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     @classmethod
     def of(cls, axis: AxisEntry) -> "Side":
-        """The tokens of an axis; those that are visible and in no word are no text."""
+        """The tokens of an axis, but for a last one that is no text: nobody reads an end."""
         inside = {place for start, end in axis.words for place in range(start, end)}
-        named = (i for i, piece in enumerate(axis.tokens) if i not in inside and piece.strip())
-        return cls(axis.tokens, frozenset(named))
-
-    def without_end(self) -> "Side":
-        """Without the token that ends a sentence: nobody reads it as a word."""
-        last = len(self.pieces) - 1
-        return Side(self.pieces[:last], self.special - {last}) if last in self.special else self
+        named = [i for i, piece in enumerate(axis.tokens) if i not in inside and piece.strip()]
+        if named and named[-1] == len(axis.tokens) - 1:
+            named.pop()
+        return cls(axis.tokens, sorted([*axis.words, *((i, i + 1) for i in named)]))
 
     @property
-    def spans(self) -> list[Span]:
-        """Where each piece lies in all of them together; one that shows nothing is in the last."""
-        ends = accumulate(map(len, self.pieces))
-        return [(end - max(len(piece), 1), end) for piece, end in zip(self.pieces, ends)]
+    def texts(self) -> list[str]:
+        """The words as they read."""
+        return ["".join(self.pieces[start:end]).strip() for start, end in self.words]
 
-    @property
-    def words(self) -> list[Span]:
-        """Where each word lies; a piece that is no text is one by itself."""
-        text, spans = "".join(self.pieces), self.spans
-        named = [spans[place] for place in sorted(self.special)]
-        for start, end in named:
-            text = text[:start] + " " * (end - start) + text[end:]
-        return sorted([*word_spans(text, spans), *named])
-
-    def texts(self, spans: list[Span]) -> list[str]:
-        """What lies in some spans."""
-        text = "".join(self.pieces)
-        return [text[start:end] for start, end in spans]
+    def membership(self) -> Float[Tensor, "words pieces"]:
+        """1 where a piece is in a word."""
+        place = torch.arange(len(self.pieces))
+        starts, ends = torch.tensor(self.words).view(-1, 2).T[:, :, None]
+        return ((starts <= place) & (place < ends)).double()
 
 
 def between(
     weights: Float[Tensor, "T S"], rows: Side, columns: Side, units: Literal["words", "pieces"]
 ) -> tuple[list[str], list[str], Float[Tensor, "rows columns"]]:
-    """What the rows and columns are called, and the weights between them."""
+    """What the rows and columns are called, and the weights between them.
+
+    A word looks as its pieces do on average, and is looked at as much as they are together.
+    """
     if units == "pieces":
         return rows.pieces, columns.pieces, weights
-    rows, columns = rows.without_end(), columns.without_end()
-    down, across = rows.words, columns.words
-    merged = merge_pieces(
-        weights,
-        source_pieces=columns.spans,
-        target_pieces=rows.spans,
-        source_words=across,
-        target_words=down,
-    )
-    return rows.texts(down), columns.texts(across), merged
+    down, across = rows.membership(), columns.membership()
+    mean = down / down.sum(dim=1, keepdim=True)
+    return rows.texts, columns.texts, mean @ weights.double() @ across.T
 
 
 def site_named(layer: str, numbered: list[str], sites: list[str]) -> str:

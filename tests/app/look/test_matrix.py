@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.app.look.document import LookDocument
+from saccade.app.look.axis import text_axis
+from saccade.app.look.document import AxisEntry, LookDocument
 from saccade.app.look.language import language_look
 from saccade.app.look.settings import Selection, make_selection
 from saccade.app.look.translation import translation_look
@@ -107,6 +108,10 @@ def test_what_is_not_there_is_refused(select: dict[str, Any], message: str) -> N
         look(model, translated(model), **select)
 
 
+def read(axis: AxisEntry, word: tuple[int, int]) -> str:
+    return "".join(axis.tokens[slice(*word)]).strip()
+
+
 def test_a_language_model_shows_any_layer_in_pieces_or_words() -> None:
     model = gpt()
     text = "They don't sing in Paris!"
@@ -116,7 +121,13 @@ def test_a_language_model_shows_any_layer_in_pieces_or_words() -> None:
     torch.testing.assert_close(last.weights, named.weights)
     assert last.title.endswith(", mean over heads")
     by_word = language_look(model, text, Selection(units="words", layer="0"), empty)  # type: ignore[arg-type]
-    assert by_word.rows == by_word.columns == words(text)
+    axis = text_axis(model.tool.vocabulary, model.tool.begin(text))
+    assert by_word.rows == by_word.columns == [read(axis, word) for word in axis.words]
+    pieces = language_look(model, text, Selection(layer="0"), empty).weights  # type: ignore[arg-type]
+    for i, (start, end) in enumerate(axis.words):  # as the page has it, blanks by themselves too
+        row = pieces[start:end].double().mean(dim=0)
+        expected = torch.stack([row[a:b].sum() for a, b in axis.words])
+        torch.testing.assert_close(by_word.weights[i], expected)
     torch.testing.assert_close(by_word.weights.sum(dim=1), torch.ones(len(by_word.rows)).double())
     with pytest.raises(ConfigError, match="--layer 7 is not there; there are 0"):
         language_look(model, text, Selection(layer="7"), empty)  # type: ignore[arg-type]

@@ -16,10 +16,18 @@ from saccade.data.images.augment import IMAGENET
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.names.pretrained import Report, load_pretrained
-from saccade.models.vision import mobilenet, resnet, vit
+from saccade.models.vision import attention_resnet, convnext, mobilenet, mvit, resnet, swin, vit
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 
-ENCODERS: dict[str, ImageEncoderConfig] = {**resnet.PRESETS, **mobilenet.PRESETS, **vit.PRESETS}
+ENCODERS: dict[str, ImageEncoderConfig] = {
+    **resnet.PRESETS,
+    **attention_resnet.PRESETS,
+    **mobilenet.PRESETS,
+    **convnext.PRESETS,
+    **vit.PRESETS,
+    **swin.PRESETS,
+    **mvit.PRESETS,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +35,7 @@ class CaptionerConfig(WordModelConfig):
     """How a captioner reads images.
 
     Args:
-        encoder: the image encoder, such as resnet-18, mobilenet-v2 or vit-mini.
+        encoder: the image encoder, such as resnet-18, mobilenet-v2, convnext-t, vit-b-16 or swin-t.
         stage: which of its stages is read, counted from 1; 0 is the last.
         weights: a file of published weights that the encoder starts from; none: fresh ones.
         frozen: keep the encoder as it is.

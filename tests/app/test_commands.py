@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +256,8 @@ def test_no_memory_is_one_line_and_exit_code_1(
 def test_ctrl_c_is_obeyed_while_libraries_are_imported(delay: float, translator: Path) -> None:
     command = [sys.executable, "-m", "saccade", "predict", str(translator)]
     pipe: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipe) as child:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell may have it ignored
+    with subprocess.Popen(command, **pipe, preexec_fn=heard) as child:  # noqa: PLW1509
         time.sleep(delay)
         child.send_signal(signal.SIGINT)
         _, error = child.communicate(timeout=30)

@@ -91,10 +91,11 @@ def test_a_stop_is_no_error_and_leaves_nothing(
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(process.predict, TEXT * 2, beam=5) for _ in range(8)]
         eventually(lambda: process.metric("in_flight") == 8)
+        family = psutil.Process(process.process.pid).children(recursive=True)
         process.process.send_signal(number)
         assert [one.result().status_code for one in asked] == [200] * 8
     assert process.process.wait(10) == 0
-    assert psutil.Process().children() == []
+    assert psutil.wait_procs(family, timeout=5)[1] == []
     bind("127.0.0.1", process.port).close()
     assert process.process.stderr
     assert "Traceback" not in process.process.stderr.read()

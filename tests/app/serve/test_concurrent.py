@@ -18,7 +18,10 @@ MANY = 64
 
 @pytest.fixture(scope="module")
 def server(runs: dict[str, Path]) -> Iterator[ServerProcess]:
-    with ServerProcess(str(runs["translator"]), str(runs["writer"])) as running:
+    both = str(runs["translator"]), str(runs["writer"])
+    with ServerProcess(
+        *both, "--deadline-s", "120"
+    ) as running:  # none is refused on a busy machine
         yield running
 
 

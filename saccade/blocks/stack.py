@@ -222,8 +222,9 @@ def stack_for(
 
 
 def packable(parts: list[Sublayer]) -> bool:
-    """Whether all residuals have the norm that packed stacks know."""
-    return all(isinstance(part.residual.norm, nn.LayerNorm) for part in parts)
+    """Whether all residuals have the norm that packed stacks know, and all attention is plain."""
+    local = any(isinstance(part, Attending) and part.site.locality is not None for part in parts)
+    return not local and all(isinstance(part.residual.norm, nn.LayerNorm) for part in parts)
 
 
 def _norms(parts: list[Sublayer], last: nn.Module) -> list[nn.Module]:

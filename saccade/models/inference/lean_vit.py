@@ -15,7 +15,8 @@ from saccade.blocks.capture import CapturedCall
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.inference.packed import joint_product
-from saccade.blocks.stack import packed
+from saccade.blocks.stack import packable, packed
+from saccade.errors import ConfigError
 from saccade.models.vision.vit import Vit, class_features
 
 MOST = 4  # captured shapes, each of which holds memory
@@ -26,6 +27,8 @@ class LeanVit:
 
     def __init__(self, model: Vit, precision: Precision) -> None:
         assert isinstance(model.head, Linear)
+        if not packable(model.class_sublayers()):
+            raise ConfigError("attention with a temperature of its own has no form for inference")
         self.model = model
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         self.project = joint_product([model.patches.project], precision)

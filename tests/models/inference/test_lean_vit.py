@@ -1,11 +1,13 @@
 """The Vision Transformer stripped for classifying scores as the model itself does."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from saccade.errors import ConfigError
 from saccade.models.inference.lean_vit import LeanVit
 from saccade.models.vision.vit import Vit, VitConfig
 
@@ -52,3 +54,23 @@ def test_a_model_that_changes_later_does_not_change_the_weights_that_were_packed
     with torch.no_grad():
         model.head.weight.add_(1.0)
     assert torch.equal(lean(image), before)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {"layer_scale": 0.5, "class_position": False},
+        {"reads": "shifted"},
+        {"biased": False, "expansion": 2},
+    ],
+)
+def test_relatives_score_as_they_do_unpacked(variant: dict[str, Any]) -> None:
+    model, image = built(replace(CONFIG, **variant)), pictures(24, 24)
+    with torch.no_grad():
+        expected = model(image)
+    torch.testing.assert_close(LeanVit(model, "float32")(image), expected)
+
+
+def test_local_attention_is_not_packed_as_if_it_were_plain() -> None:
+    with pytest.raises(ConfigError, match="temperature of its own"):
+        LeanVit(built(replace(CONFIG, local=True)), "float32")

@@ -15,9 +15,9 @@ from saccade.app.look.document import LookDocument
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.patches import Patches
 from saccade.config import ModelConfig
+from saccade.data.images.given import pixels_of
 from saccade.data.images.square import fit_square
 from saccade.tasks.base import Deciding, Preparation, TaskSettings
-from saccade.tasks.captioning.captioner import pixels_of
 
 SIDE, CELLS, WIDTH, CLASSES = 16, 4, 16, ["upright", "lying"]
 Run = tyro.conf.Positional[str]

@@ -38,6 +38,7 @@ from saccade.app.look.settings import (
     refuse_selection,
 )
 from saccade.attention.look.glance import Glance
+from saccade.data.images.given import AnyImage, an_image, pixels_of
 from saccade.data.images.members import Member
 from saccade.data.readers import image_splits
 from saccade.decode.engine import Decoding
@@ -45,11 +46,8 @@ from saccade.errors import ConfigError
 from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.captioning.captioner import (
-    AnyImage,
     ImageCaptioner,
     WrittenCaption,
-    an_image,
-    pixels_of,
 )
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
 from saccade.tasks.captioning.evaluate import evaluate_captions

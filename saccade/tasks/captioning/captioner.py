@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
-from PIL import Image
 from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
@@ -16,16 +13,14 @@ from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.looking import Trace, looking
 from saccade.attention.look.watching import sites
 from saccade.data.batches import pad
-from saccade.data.images.decode import ImageError, upright
-from saccade.data.images.decode import decode as decode_image
+from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.lattice import Lattice
-from saccade.data.images.members import Member
 from saccade.data.images.square import fit_square
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
-from saccade.errors import ConfigError, DataError
+from saccade.errors import ConfigError
 from saccade.metrics.alignment import merge_rows
 from saccade.models.caption.captioner import Captioner
 from saccade.tasks.captioning.data import CaptioningSettings
@@ -36,8 +31,6 @@ from saccade.tasks.translation.translator import renumbered
 BATCH = 64  # images at a time
 GPU_BATCH = 512
 EVERY_CELL = Keep(map_side=0, dense=1 << 14)
-
-AnyImage = str | Path | bytes | Member | Image.Image | np.ndarray | Tensor
 
 
 @dataclass(frozen=True)
@@ -255,41 +248,3 @@ def _on_picture(
     words = word_spans(text, pieces)
     by_word = merge_rows(weights[:, cells.special :], pieces=pieces, words=words)
     return by_word.unflatten(1, (cells.height, cells.width))
-
-
-def an_image(given: object) -> Any:
-    """What may hold an image; anything else is refused."""
-    if not isinstance(given, str | Path | bytes | Member | Image.Image | np.ndarray | Tensor):
-        what = type(given).__name__
-        raise DataError(f"{what} is no image; give a file, its bytes, an array or a list of these")
-    return given
-
-
-def pixels_of(image: AnyImage, *, name: str = "", short: int) -> UInt8[Tensor, "3 H W"]:
-    """Any image as red, green and blue; a file may come smaller, but not below `short` pixels."""
-    if isinstance(image, str):
-        image = Path(image)
-    if isinstance(image, bytes | Path | Member):
-        return decode_image(image, name=name, short=short)
-    name = name or "the image"
-    if isinstance(image, Image.Image):
-        try:
-            return upright(image)
-        except Exception as error:  # a file that Pillow has yet to read may be damaged in any way
-            why = (str(error) or type(error).__name__).partition("\n")[0][:200]
-            raise ImageError(name, f"damaged image: {why}; fetch it again") from None
-    if isinstance(image, Tensor):
-        if image.dtype != torch.uint8 or image.dim() != 3 or len(image) != 3 or not image.numel():
-            raise _refused(name, "(3, H, W)", image.dtype, image.shape)
-        return image.cpu()
-    flat = image.ndim == 2 or (image.ndim == 3 and image.shape[2] in (3, 4))
-    if image.dtype != np.uint8 or not flat or not image.size:
-        raise _refused(name, "(H, W), (H, W, 3) or (H, W, 4)", image.dtype, image.shape)
-    return upright(Image.fromarray(image))
-
-
-def _refused(name: str, shapes: str, dtype: object, shape: tuple[int, ...]) -> ImageError:
-    return ImageError(
-        name,
-        f"no image: {dtype} values of shape {tuple(shape)}; give uint8 ones of shape {shapes}",
-    )

@@ -1,11 +1,10 @@
 """Images and what is said of them: the user's, or the built-in shapes."""
 
 import hashlib
-import os
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Int, UInt8
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
-from saccade.data.images.cache import CacheSettings, ImageCache
+from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.read import image_splits, read_images
@@ -26,6 +25,7 @@ from saccade.models.protocol import ShowsAttention
 from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
+from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
 
 HELD_OUT = 0.05  # of images without a validation split
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
@@ -145,15 +145,6 @@ class CaptioningSettings(TextSettings):
         return Captioning(self, how)
 
 
-@runtime_checkable
-class ImageSource(Protocol):
-    """Square images by number."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, numbers: Int[Tensor, " B"], /) -> UInt8[Tensor, "B 3 H W"]: ...
-
-
 @dataclass(frozen=True)
 class Captioned:
     """Images of one split and what is said of each.
@@ -175,27 +166,13 @@ class Captioned:
     def only(self, numbers: list[int], report: str) -> "Captioned":
         """Some of it."""
         return Captioned(
-            _Some(self.images, torch.tensor(numbers)),
+            SomeImages(self.images, torch.tensor(numbers)),
             [self.captions[i] for i in numbers],
             report,
             [self.scenes[i] for i in numbers] if self.scenes else [],
             [self.rows[i] for i in numbers] if self.rows else [],
             None if self.hidden is None else _SomeHidden(self.hidden, torch.tensor(numbers)),
         )
-
-
-@dataclass(frozen=True)
-class _Some:
-    """A choice of other images."""
-
-    whole: ImageSource
-    numbers: Int[Tensor, " n"]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
-        return self.whole[self.numbers[numbers]]
 
 
 @dataclass(frozen=True)
@@ -213,19 +190,6 @@ class _SomeHidden:
         self, numbers: Int[Tensor, " B"]
     ) -> tuple[UInt8[Tensor, "B 3 H W"], Bool[Tensor, " B"]]:
         return self.whole[self.numbers[numbers]]
-
-
-def digest(images: ImageSource) -> str:
-    """Changes when any pixel does, or the order. Those of a cache were read when it was made."""
-    if isinstance(images, ImageCache):
-        return images.digest
-    if isinstance(images, _Some):
-        which = hashlib.sha256(images.numbers.numpy().tobytes()).hexdigest()
-        return f"{digest(images.whole)}:{which}"
-    made = hashlib.sha256()
-    for rows in torch.arange(len(images)).split(1000):
-        made.update(images[rows].numpy().tobytes())
-    return made.hexdigest()
 
 
 def read_captioned(
@@ -260,12 +224,7 @@ def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
     name = SPLITS.get((settings.world, split), split)
     count = settings.scenes if split == "train" else HELD_BACK
     how = replace(settings.shapes, size=settings.image)
-    scenes = [shapes.scene(name, index, how) for index in range(count)]
-    images = torch.empty(count, 3, settings.image, settings.image, dtype=torch.uint8)
-    for index, scene in enumerate(scenes):
-        pixels = torch.from_numpy(shapes.render(scene, settings.image))  # (H, W, 3)
-        images[index] = pixels.permute(2, 0, 1)
-        progress(index + 1, count)
+    scenes, images = draw_scenes(name, count, how, progress)
     captions = [shapes.captions(scene) for scene in scenes]
     hides = settings.equalizer.hides and split == "train"
     return Captioned(
@@ -301,8 +260,3 @@ def _held_out(read: Captioned, split: str) -> Captioned:
         raise DataError(f"{read.report}: too few to hold some out; add a validation file")
     rest = "held out for validation" if split == "valid" else f"of {read.report}"
     return read.only(kept, f"{len(kept):,} {rest}")
-
-
-def cache_folder() -> Path:
-    """Where decoded images are kept between runs; SACCADE_CACHE names another place."""
-    return Path(os.environ.get("SACCADE_CACHE") or Path.home() / ".cache" / "saccade")

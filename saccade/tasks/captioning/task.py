@@ -24,8 +24,6 @@ from saccade.tasks.captioning.data import (
     Augmenting,
     Captioned,
     CaptioningSettings,
-    ImageSource,
-    digest,
     read_captioned,
 )
 from saccade.tasks.captioning.equalizer import Concern, concern, group_table, terms
@@ -33,6 +31,7 @@ from saccade.tasks.captioning.losses import reinforced, uncovered
 from saccade.tasks.captioning.regions import Hidden
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
+from saccade.tasks.images import ImageSource, digest
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 VALIDATED = 100  # images at a time

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from saccade.data.images.cache import CacheSettings, image_cache
 from saccade.data.images.members import Member
-from saccade.tasks.captioning.data import Captioned, digest
+from saccade.tasks.captioning.data import Captioned
+from saccade.tasks.images import digest
 from tests.data.images_made import picture
 
 

@@ -1,0 +1,70 @@
+"""Where the images that a task learns from come from: the user's, or the built-in shapes."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Int, UInt8
+from torch import Tensor
+
+from saccade.data import shapes
+from saccade.data.images.cache import ImageCache
+from saccade.data.shapes import Scene, ShapesSettings
+from saccade.tasks.base import Progress
+
+
+@runtime_checkable
+class ImageSource(Protocol):
+    """Square images by number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, numbers: Int[Tensor, " B"], /) -> UInt8[Tensor, "B 3 H W"]: ...
+
+
+@dataclass(frozen=True)
+class SomeImages:
+    """A choice of other images."""
+
+    whole: ImageSource
+    numbers: Int[Tensor, " n"]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
+        return self.whole[self.numbers[numbers]]
+
+
+def digest(images: ImageSource) -> str:
+    """Changes when any pixel does, or the order. Those of a cache were read when it was made."""
+    if isinstance(images, ImageCache):
+        return images.digest
+    if isinstance(images, SomeImages):
+        which = hashlib.sha256(images.numbers.numpy().tobytes()).hexdigest()
+        return f"{digest(images.whole)}:{which}"
+    made = hashlib.sha256()
+    for rows in torch.arange(len(images)).split(1000):
+        made.update(images[rows].numpy().tobytes())
+    return made.hexdigest()
+
+
+def draw_scenes(
+    split: str, count: int, how: ShapesSettings, progress: Progress
+) -> tuple[list[Scene], UInt8[Tensor, "count 3 size size"]]:
+    """The first scenes of a split of shapes, drawn now, and their images."""
+    scenes = [shapes.scene(split, index, how) for index in range(count)]
+    images = torch.empty(count, 3, how.size, how.size, dtype=torch.uint8)
+    for index, scene in enumerate(scenes):
+        pixels = torch.from_numpy(shapes.render(scene, how.size))  # (H, W, 3)
+        images[index] = pixels.permute(2, 0, 1)
+        progress(index + 1, count)
+    return scenes, images
+
+
+def cache_folder() -> Path:
+    """Where decoded images are kept between runs; SACCADE_CACHE names another place."""
+    return Path(os.environ.get("SACCADE_CACHE") or Path.home() / ".cache" / "saccade")

@@ -14,6 +14,14 @@ from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
 from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.models.text.transformer import TransformerConfig
+from saccade.models.vision import attention_resnet, convnext, mobilenet, mvit, resnet, swin, vit
+from saccade.models.vision.attention_resnet import AttentionResNetConfig
+from saccade.models.vision.convnext import ConvNextConfig
+from saccade.models.vision.mobilenet import MobileNetConfig
+from saccade.models.vision.mvit import MvitConfig
+from saccade.models.vision.resnet import ResNetConfig
+from saccade.models.vision.swin import SwinConfig
+from saccade.models.vision.vit import VitConfig
 
 FAMILIES: dict[str, type[ModelConfig]] = {
     "rnn-language": RnnLanguageConfig,
@@ -25,6 +33,13 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "show-and-tell": ShowAndTellConfig,
     "show-attend-tell": ShowAttendTellConfig,
     "caption-transformer": CaptionTransformerConfig,
+    "resnet": ResNetConfig,
+    "attention-resnet": AttentionResNetConfig,
+    "mobilenet": MobileNetConfig,
+    "vit": VitConfig,
+    "swin": SwinConfig,
+    "mvit": MvitConfig,
+    "convnext": ConvNextConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -37,6 +52,13 @@ PRESETS: dict[str, ModelConfig] = {
     **show_and_tell.PRESETS,
     **show_attend_tell.PRESETS,
     **caption_transformer.PRESETS,
+    **resnet.PRESETS,
+    **attention_resnet.PRESETS,
+    **mobilenet.PRESETS,
+    **vit.PRESETS,
+    **swin.PRESETS,
+    **mvit.PRESETS,
+    **convnext.PRESETS,
 }
 
 

@@ -2,6 +2,7 @@
 
 from saccade.tasks.base import TaskSettings
 from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
 
@@ -9,6 +10,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "translation": TranslationSettings,
     "language": LanguageSettings,
     "captioning": CaptioningSettings,
+    "classification": ClassificationSettings,
 }
 
 

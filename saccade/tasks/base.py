@@ -225,6 +225,13 @@ class TaskSettings(ABC):
     def check(self, model: ModelConfig) -> None:  # noqa: B027
         """Refuse a model that cannot learn this, before anything is read."""
 
+    def sized_for(self, model: ModelConfig) -> Self:
+        """With the sizes that a published model has, where the data are to decide them."""
+        sizes: dict[str, Any] = {
+            name: vars(model)[name] for name in self.fitted & vars(self).keys()
+        }
+        return replace(self, **sizes)
+
     def located(self) -> Self:
         """With the data's place from the root: a run is used from anywhere."""
         return replace(self, data=str(Path(self.data).absolute())) if self.data else self

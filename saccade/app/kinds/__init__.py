@@ -10,6 +10,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "translation": "saccade.app.kinds.translation",
     "language": "saccade.app.kinds.language",
     "captioning": "saccade.app.kinds.captioning",
+    "classification": "saccade.app.kinds.classification",
 }
 
 

@@ -14,11 +14,11 @@ from saccade.attention.look.watching import sites
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
-from saccade.tasks.base import TaskSettings, TextSettings
+from saccade.tasks.base import TaskSettings
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 
-Chosen = TypeVar("Chosen", bound=TextSettings)
+Chosen = TypeVar("Chosen", bound=TaskSettings)
 Takes = Literal["text", "image"]
 Engine = Literal["saccade", "ctranslate2"]
 DecodeImage = Callable[[int], Any]  # a shortest side in pixels → the image, at least as large
@@ -126,7 +126,7 @@ class HeldOut:
         bound = {} if self.skip_bad is None else {"skip_bad": self.skip_bad}
         return replace(own, **given, **bound, **more)
 
-    def choose(self, asked: TextSettings, known: Callable[[Path], list[str]]) -> str | None:
+    def choose(self, asked: TaskSettings, known: Callable[[Path], list[str]]) -> str | None:
         """The split to read; None is all of a single file."""
         if not asked.data or Path(asked.data).is_dir() or known(Path(asked.data)) != ["train"]:
             return self.split or "test"

@@ -28,9 +28,9 @@ from saccade.app.kinds.serve_captioning import CaptioningServing
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.captioning.document import caption_document, caption_look
 from saccade.app.look.captioning.film import ImageLook
-from saccade.app.look.captioning.images import SIDE, ShownImage, split_images
 from saccade.app.look.draw.figure import save_document
 from saccade.app.look.draw.terminal import terminal
+from saccade.app.look.images import SIDE, ShownImage, split_images
 from saccade.app.look.settings import (
     LookSettings,
     Selection,
@@ -188,7 +188,8 @@ def predict_command(
 ) -> None:
     """Say what is on images.
 
-    Images are files, folders of them, or .tar and .zip archives. One file gives its caption;
+    Images are files, folders of them, .tar and .zip archives, patterns in quotes ("*.jpg"), or - for
+    an image or names of files on standard input. One file gives its caption;
     otherwise each line has the file's name, a tab, and the caption. What cannot be read is told on
     standard error and passed over; the exit code is then 1.
 

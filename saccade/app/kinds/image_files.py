@@ -1,10 +1,11 @@
-"""`saccade predict` for kinds that read images: files, folders and archives.
+"""`saccade predict` for kinds that read images: files, folders, archives, patterns, standard input.
 
 An image that cannot be read is told and passed over; the others are answered all the same.
 """
 
+import glob
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +15,7 @@ from saccade.app.cli.output import counting, json_list, say, tell
 from saccade.data.images.members import Member
 from saccade.data.readers.images.named import holds_images, named_images
 from saccade.errors import ConfigError, DataError, SaccadeError
+from saccade.printable import printable
 
 
 class SomeFailedError(SaccadeError):
@@ -32,28 +34,71 @@ class ImageTool(Protocol):
     def prepare(self, image: Any, *, name: str = "") -> Tensor: ...
 
 
+Row = dict[str, Any]
+Fields = Iterable[tuple[str, ...]]
+STANDARD_INPUT = "-"
+PATTERN = "*?["
+# How the files of images begin that Pillow is asked to read here.
+MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"RIFF")
+
+
 def check_images(given: tuple[str, ...]) -> None:
     """Refuse what are no images before anything is loaded."""
-    if not given or "-" in given:
+    if not given:
         raise ConfigError(
-            "name the images: files, folders, .tar or .zip archives; standard input is for text"
+            "name the images: files, folders, .tar or .zip archives, patterns in quotes, or - for "
+            "an image or names of files on standard input"
         )
+    if STANDARD_INPUT in given and len(given) > 1:
+        raise ConfigError("- is standard input alone; leave the other names out")
+
+
+def _expanded(given: tuple[str, ...]) -> Iterator[str | bytes]:
+    """Every name there is for a pattern; of standard input the image, or the names in it."""
+    for one in given:
+        if one == STANDARD_INPUT:
+            raw = sys.stdin.buffer.read()
+            if raw.startswith(MAGIC):
+                yield raw
+            else:
+                yield from filter(None, raw.decode(errors="surrogateescape").splitlines())
+        elif any(mark in one for mark in PATTERN) and not Path(one).exists():
+            names = sorted(glob.glob(one, recursive=True))
+            if not names:
+                raise DataError(f"no file is named like {printable(one)}; look at the pattern")
+            yield from names
+        else:
+            yield one
+
+
+def _named(given: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    for one in _expanded(given):
+        if isinstance(one, bytes):
+            yield "standard input", one
+        else:
+            yield from named_images([one])
+
+
+def texts(row: Row, alone: bool) -> Fields:
+    """The text, and those of the others."""
+    return [(one["text"],) for one in (row, *row.get("others", []))]
 
 
 def predict_images(
     tool: ImageTool,
     given: tuple[str, ...],
-    predict: Callable[[list[Tensor]], list[dict[str, Any]]],
+    predict: Callable[[list[Tensor]], list[Row]],
     *,
     doing: str,
     json: bool,
+    fields: Callable[[Row, bool], Fields] = texts,
 ) -> None:
     """Print what `predict` says of each image, in the order in which they were named.
 
-    It gives a table for each image, with `text` and, where there is more to say, `others`.
+    It gives a table for each image; `fields` makes lines of one, which has none beside it or some.
     """
-    images = list(named_images(given))
-    alone = len(given) == 1 and not holds_images(Path(given[0]))
+    images = list(_named(given))
+    alone = len(images) == 1 and len(given) == 1 and not holds_images(Path(given[0]))
     done = failed = 0
     # On a terminal the captions themselves are the progress.
     with (
@@ -72,23 +117,25 @@ def predict_images(
                     row = {"file": name, "error": str(one)}
                 else:
                     row = {"file": name, **next(said)}
-                add(row) if json else _show(row, alone=alone)
+                if json:
+                    add(row)
+                elif "error" not in row:
+                    of = () if alone else (_one_field(row["file"]),)
+                    for line in fields(row, alone):
+                        tell(*of, *line)
             done += len(some)
             progress(done, len(images))
     if failed:
         raise SomeFailedError(f"{failed:,} of {len(images):,} images could not be read")
 
 
-def _read(tool: ImageTool, name: str, image: Path | Member | DataError) -> Tensor | DataError:
+def _read(
+    tool: ImageTool, name: str, image: Path | Member | bytes | DataError
+) -> Tensor | DataError:
     try:
         return image if isinstance(image, DataError) else tool.prepare(image, name=name)
     except DataError as error:
         return error
-
-
-def _show(row: dict[str, Any], *, alone: bool) -> None:
-    for one in () if "error" in row else (row, *row.get("others", [])):
-        tell(*(() if alone else (_one_field(row["file"]),)), one["text"])
 
 
 def _one_field(name: str) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from saccade.app.kinds.base import DecodeImage, Serving
 from saccade.app.look.captioning.document import caption_document
-from saccade.app.look.captioning.images import SIDE, ShownImage
+from saccade.app.look.images import SIDE, ShownImage
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.steps import (
     PredictFields,

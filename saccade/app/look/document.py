@@ -97,11 +97,24 @@ class CandidateEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassEntry:
+    """What an image was taken for, the likeliest first, and what it is, where that is known.
+
+    Maps show what `target` came from, which the model finds as likely as `probability` says.
+    """
+
+    guesses: list[tuple[str, float]]
+    truth: list[str]
+    target: str
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class LookEntry:
     """One text and where the model looked; `beam` is the history of the search for it.
 
-    `image` is the number of the image that a caption is of, and `hard` says that the model looked
-    at one cell at a time.
+    `image` is the number of the image that a caption or a class is of, and `hard` says that the
+    model looked at one cell at a time.
     """
 
     run: str
@@ -115,6 +128,7 @@ class LookEntry:
     beam: list[list[CandidateEntry]] | None = None
     image: int | None = None
     hard: bool = False
+    classes: ClassEntry | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

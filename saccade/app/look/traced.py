@@ -16,11 +16,11 @@ from torch import Tensor
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import grid_entry
 from saccade.app.look.captioning.film import ImageLook, draw_film
-from saccade.app.look.captioning.images import SIDE, data_url
 from saccade.app.look.document import AxisEntry, ImageEntry, LookDocument, LookEntry, SiteEntry
 from saccade.app.look.draw.figure import save_document, write
 from saccade.app.look.draw.png import draw_png
 from saccade.app.look.html import framed
+from saccade.app.look.images import SIDE, data_url
 from saccade.app.look.pieces import readable, word_ranges
 from saccade.app.look.site import site_entry, with_zoom
 from saccade.attention.axes import Axis

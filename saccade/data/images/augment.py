@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from saccade.data.images.constants import constant
 from saccade.data.images.counter_random import uniform
 from saccade.data.images.resample import Filter, cubic, resample
 from saccade.errors import ConfigError
@@ -166,7 +167,7 @@ class ColourJitter:
                 raise ConfigError(f"ColourJitter: {name}={getattr(self, name)} is not in 0…1")
 
     def __call__(self, images: Images, u: Float[Tensor, "B 3"]) -> Images:
-        strength = torch.tensor([self.brightness, self.contrast, self.saturation]).to(u)
+        strength = constant((self.brightness, self.contrast, self.saturation), u)
         bright, contrast, colour = (1 + strength * (2 * u - 1)).T[:, :, None, None, None]
         x = (bright * images).clamp(0, 1)
         mean = grey(x).mean(dim=(2, 3), keepdim=True)  # (B, 1, 1, 1)
@@ -217,7 +218,7 @@ class Normalise:
             raise ConfigError(f"Normalise: deviation={self.deviation} is not above 0 throughout")
 
     def __call__(self, images: Images, u: Float[Tensor, "B 0"]) -> Images:
-        mean, deviation = torch.tensor([self.mean, self.deviation]).to(images)[..., None, None]
+        mean, deviation = constant((self.mean, self.deviation), images)[..., None, None]
         return (images - mean) / deviation
 
 
@@ -267,7 +268,7 @@ class CentreCrop:
 
 def grey(images: Images) -> Float[Tensor, "B 1 H W"]:
     """How bright each pixel looks."""
-    weights = torch.tensor(GREY).to(images)[:, None, None]
+    weights = constant(GREY, images)[:, None, None]
     return (images * weights).sum(dim=1, keepdim=True)
 
 

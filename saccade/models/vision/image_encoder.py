@@ -4,24 +4,40 @@ A picture comes standardised, as its weights were trained: `(pixels - mean) / de
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.config import ModelConfig
 from saccade.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageEncoderConfig(ABC):
-    """Sizes of an image encoder; with no `classes` it ends before the class scores."""
+class ImageEncoderConfig(ModelConfig):
+    """Sizes of an image encoder.
+
+    Args:
+        classes: how many it tells apart; training takes as many as the data have. With none it
+            ends before the class scores.
+    """
 
     classes: int = 1000
 
     def __post_init__(self) -> None:
         if self.classes < 0:
             raise ConfigError(f"classes={self.classes} must be 0 (none) or more")
+
+    @property
+    def expects(self) -> int | None:
+        """The side of the images that it is made for; None: any."""
+        return None
+
+    def for_images(self, side: int, *, classes: int) -> Self:
+        """The same for images of this size, and so many classes."""
+        more: dict[str, Any] = {} if self.expects is None else {"image": side}
+        return replace(self, classes=classes, **more)
 
     @abstractmethod
     def build(self) -> "ImageEncoder":

@@ -65,6 +65,10 @@ class MvitConfig(ImageEncoderConfig):
         if self.width % self.heads:
             raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
 
+    @property
+    def expects(self) -> int | None:
+        return self.image
+
     def side(self, stage: int) -> int:
         """Cells along a side of the map of a stage, of images of the size named."""
         side = _strided(self.image, STRIDE)

@@ -96,6 +96,10 @@ class VitConfig(ImageEncoderConfig):
             raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
 
     @property
+    def expects(self) -> int | None:
+        return self.image
+
+    @property
     def side(self) -> int:
         """How many patches lie along a side of the image."""
         return self.image // self.patch

@@ -2,16 +2,20 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from saccade.errors import ConfigError
 from saccade.models import PRESETS
 from saccade.printable import printable
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.recipes import captioning as recipes_captioning
+from saccade.train.recipes import classification as recipes_classification
 from saccade.train.recipes import text as recipes_text
 
-RECIPES: dict[str, Recipe] = {**recipes_text.RECIPES, **recipes_captioning.RECIPES}
+RECIPES: dict[str, Recipe] = {
+    **recipes_text.RECIPES,
+    **recipes_captioning.RECIPES,
+    **recipes_classification.RECIPES,
+}
 
 
 def recipe(name: str) -> Recipe:
@@ -33,6 +37,5 @@ def _of_preset(name: str) -> Recipe:
     model = PRESETS[name]
     alike = [one for one in RECIPES.values() if type(one.model) is type(model)]
     base = max(alike, key=lambda one: len(vars(one.model).items() & vars(model).items()))
-    sizes: dict[str, Any] = {size: vars(model)[size] for size in base.task.fitted}
     about = f"{base.about}, of the size {name}"
-    return replace(base, about=about, model=model, task=replace(base.task, **sizes))
+    return replace(base, about=about, model=model, task=base.task.sized_for(model))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from saccade.app.look.captioning.images import ShownImage
+from saccade.app.look.images import ShownImage
 from saccade.data import shapes
 from saccade.data.shapes import ShapesSettings
 from saccade.data.vocabulary import Vocabulary

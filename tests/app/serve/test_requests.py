@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.app.look.captioning.images import ShownImage
+from saccade.app.look.images import ShownImage
 from saccade.app.serve import requests as reading
 from saccade.app.serve.image_decoder import ImageDecoder
 from saccade.tasks.captioning.captioner import ImageCaptioner

@@ -7,9 +7,9 @@ from typing import cast
 from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import grid_axis
 from saccade.app.look.captioning.film import ImageLook
-from saccade.app.look.captioning.images import ShownImage
 from saccade.app.look.captioning.sites import KEEP, caption_sites
 from saccade.app.look.document import LookDocument, LookEntry
+from saccade.app.look.images import ShownImage
 from saccade.app.look.matrix import one_matrix, site_named
 from saccade.app.look.search import as_predicted, hypothesis_entry, run_search, written_axes
 from saccade.app.look.settings import LookSettings, NamedModel, Selection

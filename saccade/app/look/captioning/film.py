@@ -14,7 +14,6 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 
 from saccade.app.look.axis import grid_entry
-from saccade.app.look.captioning.images import data_url, pillow_image
 from saccade.app.look.captioning.overlay import veil
 from saccade.app.look.captioning.text import draw_words
 from saccade.app.look.document import LookDocument, MarkedBox
@@ -25,6 +24,7 @@ from saccade.app.look.draw.png import SCALE, png_bytes
 from saccade.app.look.draw.svg import FAMILIES, directed, svg_text
 from saccade.app.look.draw.text import paste_text, text_width
 from saccade.app.look.html import framed, page_html
+from saccade.app.look.images import data_url, pillow_image
 from saccade.data.images.lattice import Lattice
 
 FRAME, GAP, LINE, HEAD, MARGIN = 150, 12, 28, 62, 18

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -21,11 +21,22 @@ from saccade.data.images.square import fit_square
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Scene
 from saccade.errors import ConfigError
-from saccade.tasks.captioning.captioner import ImageCaptioner
 from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.captioning.regions import marked_boxes, on_square
 
 SIDE = 384  # pixels at which an image is shown, where it has as many
+
+
+@runtime_checkable
+class SeesImages(Protocol):
+    """A model that is given square images of a size."""
+
+    @property
+    def settings(self) -> Any:
+        """With the side of the images, `image`, and how they become square, `fit`."""
+        ...
+
+    def prepare(self, image: Any, *, name: str = "") -> UInt8[Tensor, "3 size size"]: ...
 
 
 @dataclass(frozen=True)
@@ -37,12 +48,12 @@ class ShownImage:
 
     name: str
     pixels: UInt8[Tensor, "3 side side"]
-    seen_by: Callable[[ImageCaptioner], UInt8[Tensor, "3 size size"]]
+    seen_by: Callable[[SeesImages], UInt8[Tensor, "3 size size"]]
     boxes: tuple[MarkedBox, ...] = ()
     references: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, image: Any, captioner: ImageCaptioner, *, name: str = "") -> "ShownImage":
+    def of(cls, image: Any, tool: SeesImages, *, name: str = "") -> "ShownImage":
         """An image of the user's: a file, its bytes, or pixels."""
         if isinstance(image, str):
             image = Path(image)
@@ -52,7 +63,7 @@ class ShownImage:
         if not isinstance(pixels, Tensor):
             raise ConfigError(f"{name}: give a file, its bytes or a uint8 tensor to look at")
         side = min(SIDE, max(pixels.shape[1:]))
-        square = fit_square(pixels, max(side, captioner.settings.image), captioner.settings.fit)
+        square = fit_square(pixels, max(side, tool.settings.image), tool.settings.fit)
         return cls(name, square, lambda who: who.prepare(image, name=name))
 
     @classmethod
@@ -63,17 +74,17 @@ class ShownImage:
             MarkedBox(label=f"{t.colour} {t.kind}", box=_corners(*box)) for t, box in parts
         )
 
-        def seen_by(who: ImageCaptioner) -> UInt8[Tensor, "3 size size"]:
+        def seen_by(who: SeesImages) -> UInt8[Tensor, "3 size size"]:
             return _drawn(scene, who.settings.image)
 
         return cls(name, _drawn(scene, SIDE), seen_by, boxes, tuple(shapes.captions(scene)))
 
     @classmethod
-    def of_row(cls, row: ImageRow, captioner: ImageCaptioner) -> "ShownImage":
+    def of_row(cls, row: ImageRow, tool: SeesImages) -> "ShownImage":
         """An image of the user's data, with its captions, and its boxes if it has any."""
-        plain, boxes = cls.of(row.image, captioner), list[MarkedBox]()
+        plain, boxes = cls.of(row.image, tool), list[MarkedBox]()
         for word, found in marked_boxes(row).items():
-            places = on_square(row, found, captioner.settings.fit).clamp(0, 1)
+            places = on_square(row, found, tool.settings.fit).clamp(0, 1)
             boxes += [MarkedBox(label=word, box=box) for box in places.tolist()]
         return replace(plain, boxes=tuple(boxes), references=row.captions)
 
@@ -89,16 +100,14 @@ class ShownImage:
         )
 
 
-def split_images(
-    captioned: Captioned, rows: int, captioner: ImageCaptioner, split: str
-) -> list[ShownImage]:
+def split_images(captioned: Captioned, rows: int, tool: SeesImages, split: str) -> list[ShownImage]:
     """The first images of a split, with all that is known of them."""
     if rows < 1:
         raise ConfigError(f"--rows {rows} must be 1 or more")
     if captioned.scenes:
         some = captioned.scenes[:rows]
         return [ShownImage.of_scene(scene, f"{split} {i}") for i, scene in enumerate(some)]
-    return [ShownImage.of_row(row, captioner) for row in captioned.rows[:rows]]
+    return [ShownImage.of_row(row, tool) for row in captioned.rows[:rows]]
 
 
 def data_url(pixels: UInt8[Tensor, "3 H W"]) -> str:

@@ -1,0 +1,356 @@
+"""Classification: images in, classes out, and what of the image a class came from."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+import tyro
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+
+from saccade.app.api import load
+from saccade.app.cli.class_scores import draw_confusion, print_class_scores
+from saccade.app.cli.inputs import say_written
+from saccade.app.cli.output import busy, counting, print_json, warnings_said
+from saccade.app.kinds.base import HeldOut, LoadedRun, in_short
+from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
+from saccade.app.kinds.serve_classification import guesses_table
+from saccade.app.look.captioning.film import ImageLook
+from saccade.app.look.classification import Subject, class_document, class_look
+from saccade.app.look.draw.figure import save_document
+from saccade.app.look.draw.terminal import terminal
+from saccade.app.look.images import SIDE, ShownImage
+from saccade.app.look.settings import LookSettings, Selection, make_selection, refuse_selection
+from saccade.data.images.given import AnyImage, an_image, pixels_of
+from saccade.data.images.members import Member
+from saccade.data.readers.images.labels import label_splits
+from saccade.errors import ConfigError, RunError
+from saccade.printable import printable
+from saccade.tasks.base import Progress, silent
+from saccade.tasks.classification.classifier import Guess, ImageClassifier
+from saccade.tasks.classification.data import ClassificationSettings, read_split
+from saccade.tasks.classification.evaluate import evaluate_classifier
+from saccade.tasks.classification.task import ASSET, read_classes_asset
+from saccade.train.recipe import Recipe
+
+BEST = 5  # guesses
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """What an image was taken for: its class, or several, and the best guesses.
+
+    `image` is the image as it was given, `pixels` as the model is; `name` is its file's.
+    """
+
+    name: str
+    image: AnyImage
+    pixels: UInt8[Tensor, "3 H W"]
+    labels: list[str]
+    guesses: list[Guess]
+    probabilities: Float[Tensor, " C"]
+    _model: "ClassificationModel"
+
+    @property
+    def text(self) -> str:
+        """The class; of several those that are likely there."""
+        return ", ".join(self.labels)
+
+    @property
+    def score(self) -> float:
+        """The probability of the best guess."""
+        return self.guesses[0].probability
+
+    def look(self, *, of: str | None = None, **select: Any) -> ImageLook:
+        """What in the image the class came from, or another one, `of`; see `Selection`."""
+        model = self._model
+        # Shown as large as it is, not as small as the model saw it.
+        image = pixels_of(self.image, name=self.name, short=2 * SIDE)
+        shown = ShownImage.of(image, model.tool, name=self.name)
+        shown = replace(shown, seen_by=lambda tool: self.pixels)
+        chosen = make_selection(select)
+        return class_look(model, Subject(shown), LookSettings(), chosen, of=of)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"ClassPrediction({self.name!r}, {self.text!r}, score={self.score:.4g})"
+
+
+class ClassificationModel:
+    """A trained classifier."""
+
+    def __init__(self, name: str, recipe: Recipe, tool: ImageClassifier) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @property
+    def network(self) -> nn.Module:
+        """The module itself."""
+        return self.tool.model
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of their scores."""
+        return self.tool.classes.names
+
+    @overload
+    def predict(self, image: AnyImage, *, best: int = ...) -> ClassPrediction: ...
+    @overload
+    def predict(
+        self, image: list[Any], *, best: int = ..., progress: Progress = ...
+    ) -> list[ClassPrediction]: ...
+    def predict(
+        self, image: Any, *, best: int = BEST, progress: Progress = silent
+    ) -> ClassPrediction | list[ClassPrediction]:
+        """Tell what an image shows, or many: files, their bytes, Pillow images, arrays or tensors
+        of uint8. `best` is how many guesses are told.
+        """
+        if best < 1:
+            raise ConfigError(f"best={best} must be at least 1")
+        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
+        made: list[ClassPrediction] = []
+        for first in range(0, len(images), self.tool.batch):
+            some = images[first : first + self.tool.batch]
+            names = [_name(one, first + place) for place, one in enumerate(some)]
+            prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
+            found = self.tool.probabilities(torch.stack(prepared))
+            for name, one, pixels, chances in zip(names, some, prepared, found):
+                said, guesses = self.tool.said(chances), self.tool.guesses(chances, best)
+                made.append(ClassPrediction(name, one, pixels, said, guesses, chances, self))
+            progress(len(made), len(images))
+        return made if isinstance(image, list) else made[0]
+
+    def look(self, image: AnyImage, *, of: str | None = None, **select: Any) -> ImageLook:
+        """Tell what an image shows, and what in it the class came from."""
+        return self.predict(image).look(of=of, **select)
+
+
+def _name(image: AnyImage, number: int) -> str:
+    if isinstance(image, Member):
+        return image.name
+    return printable(image) if isinstance(image, str | Path) else f"image {number}"
+
+
+def _load(run: LoadedRun) -> ClassificationModel:
+    settings, path = run.recipe.task, run.asset(ASSET)
+    assert isinstance(settings, ClassificationSettings)
+    try:
+        classes = read_classes_asset(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{printable(path)} does not name the classes of the run ({printable(error)}); copy "
+            "the run again as a whole"
+        ) from None
+    wanted = vars(run.recipe.model)["classes"]
+    if len(classes.names) != wanted:
+        raise RunError(
+            f"{printable(path)} names {len(classes.names):,} classes, and the model tells "
+            f"{wanted:,} apart: it belongs to another run; copy the run again as a whole"
+        )
+    return ClassificationModel(
+        run.name, run.recipe, ImageClassifier(run.network, classes, settings)
+    )
+
+
+def predict_command(
+    run: tyro.conf.Positional[str],
+    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    best: int = BEST,
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Say what images show.
+
+    Images are files, folders of them, .tar and .zip archives, patterns in quotes ("*.jpg"), or -
+    for an image or names of files on standard input. One file gives its best classes, each with its
+    probability; otherwise each line has the file's name, a tab, the class, a tab, its probability.
+    What cannot be read is told on standard error and passed over; the exit code is then 1.
+
+    Args:
+        run: folder of the run.
+        images: files, folders, archives and patterns.
+        best: how many classes are told of one image, and in the JSON.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print all of them with their probabilities, as JSON.
+    """
+    check_images(images)
+    if best < 1:
+        raise ConfigError(f"best={best} must be at least 1")
+    with busy("loading"):
+        model: ClassificationModel = load(run, device=device)
+
+    def classify(prepared: list[Tensor]) -> list[Row]:
+        found = model.predict(prepared, best=best)
+        return [guesses_table(one.labels, one.guesses) for one in found]
+
+    predict_images(
+        model.tool, images, classify, doing="classifying", json=json, fields=_lines(model.tool)
+    )
+
+
+def _lines(tool: ImageClassifier) -> Any:
+    """Of one image all guesses; else the best, and of several classes those that are there."""
+
+    def lines(row: Row, alone: bool) -> Fields:
+        guesses = [(one["label"], f"{one['probability']:.4f}") for one in row["guesses"]]
+        if alone:
+            return guesses
+        return [(row["text"], guesses[0][1])] if not tool.classes.several else [(row["text"],)]
+
+    return lines
+
+
+def eval_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+    confusion: Path | None = None,
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Score a classifier on images that it was not trained on.
+
+    The share of images whose class is the best guess (top-1) or among the best five; of each class
+    how many of those taken for it were (precision) and how many were found (recall); how far the
+    model's confidence is from how often it is right (calibration error); which classes are taken
+    for one another. Where images have several labels: the mean average precision.
+
+    Args:
+        run: folder of the run, such as runs/vit.
+        held_out: which data to score on; shapes also have the splits compositional and many.
+        confusion: draw the confusion matrix into this .png or .svg file.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    if confusion is not None and confusion.suffix not in (".png", ".svg"):
+        raise ConfigError(f"--confusion {confusion.name} must end in .png or .svg")
+    model: ClassificationModel = load(run, device=device)
+    if confusion is not None and model.tool.classes.several:
+        raise ConfigError(f"{model.name} gives several classes to an image; leave --confusion out")
+    asked = held_out.settings(model.tool.settings)
+    split = held_out.choose(asked, lambda data: label_splits(data, asked.columns))
+    with counting("reading") as reading, counting("classifying") as progress:
+        where: dict[str, Any] = {"split": split, "settings": asked}
+        found = evaluate_classifier(model.tool, **where, reading=reading, progress=progress)
+    print_json(found) if json else print_class_scores(found)
+    if confusion is not None:
+        title = f"{model.name}: what images of {found['split']} are, and were taken for"
+        with warnings_said():
+            say_written(draw_confusion(found, confusion, title))
+
+
+def look_command(
+    run: tyro.conf.Positional[str],
+    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    of: str | None = None,
+    select: Selection = Selection(),  # noqa: B008
+    compare: str | None = None,
+    split: str | None = None,
+    rows: int | None = None,
+    cells: bool = False,
+    budget: int = LookSettings.budget,
+    device: str = "auto",
+) -> None:
+    """Say what images show, and what in each the class came from.
+
+    Where attention falls in each layer and head; attention followed through all layers (rollout);
+    weighed by the gradient of the class's score (relevance); and Grad-CAM, which models without
+    attention have too. With --out it goes to a file: .html is a page that works without a network;
+    .png and .svg are images for papers; .json has the numbers. A page may hold many images, to be
+    sorted by confidence or by mistakes, and filtered by class:
+    saccade look RUN --split test --rows 100 -o page.html
+
+    Args:
+        run: folder of the run.
+        images: files of images.
+        out: a .html, .png, .svg or .json file.
+        of: ask for the traces of this class, whatever the model says.
+        select: which maps are printed or drawn; without, all kinds and the mean of each layer.
+        compare: a second run, to be looked at beside the first; needs --out x.html.
+        split: look at images of this split of the run's data.
+        rows: how many of them, evenly from all; 60 by default.
+        cells: in a .png or .svg, leave the cells of the maps square.
+        budget: bytes that the maps of a page may take, as text.
+        device: cpu, cuda …; auto takes the fastest there is.
+    """
+    check_out(out, compare)
+    if (split is None) == (not images):
+        raise ConfigError("name images to look at, or a split of the data with --split test")
+    if rows is not None and (split is None or rows < 1):
+        raise ConfigError(f"--rows {rows} is of a --split, and at least 1")
+    models = load_alike(run, compare, device)
+    subjects = _subjects(models[0].tool, images, split, 60 if rows is None else rows)
+    if out is not None and out.suffix == ".html":
+        refuse_selection(select)
+        with counting("looking") as progress:
+            how = LookSettings(budget=budget)
+            document = class_document(models, subjects, how, of=of, progress=progress)
+        say_written(save_document(document, out))
+        return
+    if out is not None and len(subjects) > 1:
+        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
+    for subject in subjects:
+        _print(models[0], subject, select, of, out, cells=cells)
+
+
+def _subjects(
+    tool: ImageClassifier, files: tuple[str, ...], split: str | None, rows: int
+) -> list[Subject]:
+    """The images that were named, or some of a split, spread evenly over it."""
+    if split is None:
+        return [Subject(ShownImage.of(file, tool)) for file in files]
+    with counting("reading") as progress:
+        read = read_split(tool.settings, split, progress, tool.classes)
+    chosen = torch.linspace(0, len(read) - 1, min(rows, len(read))).round().long().unique()
+    found: list[Subject] = []
+    for number in chosen.tolist():
+        label = read.labels[number]
+        there = label.nonzero()[:, 0].tolist() if label.dim() else [int(label)]
+        truth = tuple(tool.classes.names[one] for one in there)
+        if read.scenes:
+            shown = ShownImage.of_scene(read.scenes[number], f"{split} {number}")
+            shown = replace(shown, references=())
+        else:
+            shown = ShownImage.of(read.rows[number].image, tool)
+        found.append(Subject(shown, truth))
+    return found
+
+
+def _print(
+    model: ClassificationModel,
+    subject: Subject,
+    select: Selection,
+    of: str | None,
+    out: Path | None,
+    *,
+    cells: bool,
+) -> None:
+    with busy("looking"):
+        look = class_look(model, subject, LookSettings(), select, of=of)
+    tell(look.caption)
+    tell_drawing(look.text(colour=terminal()["colour"]))
+    if out is not None:
+        with warnings_said():
+            written = look.save(out, cells=cells)
+        say_written(written)
+
+
+KIND = Kind(
+    name="classification",
+    load=_load,
+    predict=predict_command,
+    evaluate=eval_command,
+    look=look_command,
+    serving=ClassificationServing(),
+)

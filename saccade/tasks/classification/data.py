@@ -1,0 +1,250 @@
+"""Images and their classes: the user's, or the built-in shapes."""
+
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from saccade.config import ModelConfig, check_fraction, check_positive
+from saccade.data import shapes
+from saccade.data.images.cache import CacheSettings
+from saccade.data.images.square import Fit
+from saccade.data.readers.images.cached import cached_images
+from saccade.data.readers.images.labels import (
+    LabelColumns,
+    class_names,
+    label_splits,
+    read_labelled,
+)
+from saccade.data.readers.images.rows import ImageRow
+from saccade.data.shapes import Scene, ShapesSettings
+from saccade.errors import ConfigError, DataError
+from saccade.models.vision.image_encoder import ImageEncoderConfig
+from saccade.printable import printable
+from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
+from saccade.tasks.classification.vary import VarySettings
+from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
+
+PUBLISHED = 224  # side of the images that published sizes are for
+HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationSettings(TaskSettings):
+    """Which images to tell apart. Without `data`: shapes, by the kind of the largest object.
+
+    Args:
+        data: a folder for each class (also in a .tar or .zip), a .csv, .tsv, .jsonl or .parquet
+            with images and labels, COCO JSON, or a folder saved by Hugging Face datasets.
+        columns: where a file of rows has images and labels under unusual names.
+        image: side of the images that the model sees, in pixels.
+        keep: side at which images are kept, to cut from; 0 is no larger than is seen.
+        fit: how an image becomes square: cut, squeezed, or filled up with grey.
+        pixels: the mean and deviation that pixels are brought to: those of ImageNet, or ½ and ½.
+        vary: how images vary while training.
+        loss: cross-entropy, or of each class by itself; that one where images have several labels.
+        label_smoothing: share of the probability spread over all classes in the training loss.
+        held_out: share of each class for validation, where the data have no such split.
+        skip_bad: this many bad rows are skipped and counted; one more stops.
+        scenes: how many of shapes to train on.
+    """
+
+    budget_unit: ClassVar[str] = "images"
+    example: ClassVar[str] = "photo.jpg"
+    fitted: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    columns: LabelColumns = field(default_factory=LabelColumns)
+    image: int = 64
+    keep: int = 0
+    fit: Fit = "crop"
+    pixels: Literal["imagenet", "half"] = "imagenet"
+    vary: VarySettings = field(default_factory=VarySettings)
+    loss: Literal["cross-entropy", "binary"] = "cross-entropy"
+    label_smoothing: float = 0.0
+    held_out: float = 0.05
+    skip_bad: int = 0
+    scenes: int = 20_000
+    shapes: ShapesSettings = field(default_factory=ShapesSettings)
+
+    def __post_init__(self) -> None:
+        check_positive(self, "image", "scenes")
+        check_fraction(self, "label_smoothing", "held_out")
+        if self.keep and self.keep < self.image:
+            raise ConfigError(
+                f"keep={self.keep} is below image={self.image}: what is kept cannot be smaller than"
+                " what is seen; raise it, or leave it at 0"
+            )
+
+    @property
+    def kept(self) -> int:
+        """The side at which images are kept."""
+        return self.keep or self.image
+
+    @property
+    def announcement(self) -> str:
+        """What is about to happen, for it may take a while."""
+        if self.data:
+            return f"reading {printable(self.data)}"
+        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+
+    def check(self, model: ModelConfig) -> None:
+        if not isinstance(model, ImageEncoderConfig):
+            raise ConfigError(f"{type(model).__name__} reads no images; take one that does: vit")
+        model.for_images(self.image, classes=1)
+
+    def sized_for(self, model: ModelConfig) -> "ClassificationSettings":
+        """With images as large as those that a model was published for."""
+        assert isinstance(model, ImageEncoderConfig)
+        return replace(self, image=model.expects or PUBLISHED)
+
+    def prepare(self, how: Preparation) -> Task[Any]:
+        from saccade.tasks.classification.task import Classification
+
+        return Classification(self, how)
+
+
+class Classes(NamedTuple):
+    """The names of the classes in order, and whether an image may have several, or none."""
+
+    names: tuple[str, ...]
+    several: bool = False
+
+    def numbers(self, rows: list[ImageRow]) -> Int[Tensor, " B"] | Bool[Tensor, "B C"]:
+        """The class of each row by its number; where there are several, which ones it has."""
+        places = {name: number for number, name in enumerate(self.names)}
+        of = [[places[label] for label in row.extras["labels"]] for row in rows]
+        if not self.several:
+            return torch.tensor([labels[0] for labels in of], dtype=torch.long)
+        there = torch.zeros(len(rows), len(self.names), dtype=torch.bool)
+        for row, labels in enumerate(of):
+            there[row, labels] = True
+        return there
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Images of one split and the class of each, or those that it has.
+
+    `scenes` are the truth where it is known; `rows` are what the user's data say of each image.
+    """
+
+    images: ImageSource
+    labels: Int[Tensor, " B"] | Bool[Tensor, "B C"]
+    classes: Classes
+    report: str
+    scenes: list[Scene] = field(default_factory=list[Scene])
+    rows: list[ImageRow] = field(default_factory=list[ImageRow])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def only(self, numbers: Int[Tensor, " n"], report: str) -> "Labelled":
+        """Some of it."""
+        chosen = numbers.tolist()
+        return replace(
+            self,
+            images=SomeImages(self.images, numbers),
+            labels=self.labels[numbers],
+            report=report,
+            scenes=[self.scenes[i] for i in chosen] if self.scenes else [],
+            rows=[self.rows[i] for i in chosen] if self.rows else [],
+        )
+
+
+def read_split(
+    settings: ClassificationSettings,
+    split: str | None,
+    progress: Progress = silent,
+    classes: Classes | None = None,
+) -> Labelled:
+    """A split of the user's images, or of shapes; None is all of data without splits.
+
+    Other splits than that which is learnt from have its `classes`.
+    """
+    if not settings.data:
+        return _draw(settings, split or "test", progress)
+    if split is None:
+        return _read(settings, "train", progress, classes)
+    known = label_splits(Path(settings.data), settings.columns)
+    if split in ("train", "valid") and "valid" not in known:
+        return _held_out(_read(settings, "train", progress, classes), split, settings.held_out)
+    return _read(settings, split, progress, classes)
+
+
+def _draw(settings: ClassificationSettings, split: str, progress: Progress) -> Labelled:
+    """Scenes of shapes, drawn now."""
+    check_split(split, ("train", "valid", "test", "compositional", "many"), "shapes")
+    count = settings.scenes if split == "train" else HELD_BACK
+    how = replace(settings.shapes, size=settings.kept)
+    scenes, images = draw_scenes(split, count, how, progress)
+    labels = torch.tensor([scene.label for scene in scenes])
+    report = f"{count:,} scenes of shapes, split {split}, by the kind of the largest object"
+    return Labelled(images, labels, Classes(shapes.KINDS), report, scenes)
+
+
+def _read(
+    settings: ClassificationSettings, split: str, progress: Progress, classes: Classes | None
+) -> Labelled:
+    # Whatever is bad is told once, when the images have been decoded, too.
+    data = Path(settings.data)
+    read = read_labelled(data, split, columns=settings.columns, skip_bad=sys.maxsize)
+    kept = CacheSettings(size=settings.kept, fit=settings.fit)
+    good, cache = cached_images(
+        read, cache_folder(), settings=kept, skip_bad=settings.skip_bad, progress=progress
+    )
+    if classes is None:
+        several = any(len(row.extras["labels"]) != 1 for row in good.rows)
+        classes = Classes(tuple(class_names(good)), several)
+    _check_known(good.rows, classes, split)
+    labels = classes.numbers(good.rows)
+    return Labelled(cache, labels, classes, good.summary(), rows=good.rows)
+
+
+def _check_known(rows: list[ImageRow], classes: Classes, split: str) -> None:
+    """Refuse labels that training has not seen, and several where it has seen one."""
+    known = set(classes.names)
+    for row in rows:
+        labels: tuple[str, ...] = row.extras["labels"]
+        strange = [label for label in labels if label not in known]
+        where = f"{row.file}, row {row.line}"
+        if strange:
+            raise DataError(
+                f"{where}: {printable(strange[0])!r} is not among the {len(known):,} classes of the"
+                f" training data; mend the {split} data, or train on such images too"
+            )
+        if len(labels) != 1 and not classes.several:
+            raise DataError(
+                f"{where}: {len(labels)} labels, where every image of the training data has one; "
+                f"mend the {split} data"
+            )
+
+
+def _held_out(read: Labelled, split: str, share: float) -> Labelled:
+    """Some of each class are for validation where the user gave no such split.
+
+    Every so-and-so-many-th of a class, so that each has its share; of a single one none.
+    """
+    if not share:
+        raise DataError(
+            f"held_out=0, and {read.report} has no validation split; give one, or --held-out 0.05"
+        )
+    every = round(1 / share)
+    if read.classes.several:
+        order = torch.arange(len(read))
+    else:  # the how-manieth of its class each image is
+        order = torch.empty(len(read), dtype=torch.long)
+        for number in range(len(read.classes.names)):
+            mine = (read.labels == number).nonzero()[:, 0]
+            order[mine] = torch.arange(len(mine))
+    kept = (order % every == every - 1) == (split == "valid")
+    if not kept.any():
+        raise DataError(
+            f"{read.report}: too few to hold some out for validation; add images, a validation "
+            "split, or a larger --held-out"
+        )
+    rest = "held out for validation" if split == "valid" else f"of {read.report}"
+    return read.only(kept.nonzero()[:, 0], f"{int(kept.sum()):,} {rest}")

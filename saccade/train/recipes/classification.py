@@ -1,0 +1,135 @@
+"""Recipes that tell images apart."""
+
+from dataclasses import replace
+
+from saccade.models.vision import attention_resnet, convnext, mobilenet, mvit, resnet, swin, vit
+from saccade.tasks.classification.data import ClassificationSettings
+from saccade.tasks.classification.vary import VarySettings
+from saccade.train.recipe import Recipe
+from saccade.train.settings import TrainSettings
+
+_SHAPES = ClassificationSettings(scenes=20_000)
+_ON_SHAPES = TrainSettings(
+    steps=1600,
+    batch_tokens=64,
+    optimizer="muon",
+    learning_rate=2e-3,
+    schedule="cosine",
+    warmup=100,
+    ema=0.99,
+    validate_every=400,
+)
+
+# As Lee et al. 2021 (arXiv:2112.13492) vary images of 32 pixels.
+_SMALL_PHOTOS = ClassificationSettings(
+    image=32,
+    label_smoothing=0.1,
+    vary=VarySettings(
+        crop="shift", flip=True, policy="auto", erase=0.25, erased=0.4, mixup=1, cutmix=1, mixed=0.5
+    ),
+)
+_ON_SMALL_PHOTOS = TrainSettings(
+    steps=9300,
+    batch_tokens=512,
+    optimizer="muon",
+    learning_rate=2e-3,
+    schedule="cosine",
+    warmup=500,
+    weight_decay=0.05,
+    ema=0.999,
+    validate_every=930,
+    precision="bfloat16",
+)
+
+RECIPES: dict[str, Recipe] = {
+    "resnet": Recipe(
+        about="a residual network, the baseline without attention",
+        system="S17",
+        lecture="ViT against CNNs",
+        model=resnet.PRESETS["resnet-mini"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "attention-resnet": Recipe(
+        about="a ResNet with a block of self-attention",
+        system="S16",
+        lecture="CNN with self-attention",
+        model=attention_resnet.PRESETS["attention-resnet-nano"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "mobilenet": Recipe(
+        about="MobileNetV2, small and without attention",
+        system="S17",
+        lecture="ViT against CNNs",
+        model=mobilenet.PRESETS["mobilenet-nano"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "vit": Recipe(
+        about="Vision Transformer: patches are words",
+        system="S17",
+        lecture="Vision Transformer (ViT)",
+        model=vit.PRESETS["vit-nano"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "deit3": Recipe(
+        about="DeiT III: a ViT with layer scale, and its way to train",
+        system="S18",
+        lecture="DeiT III",
+        model=replace(
+            vit.PRESETS["vit-nano"], layer_scale=1e-2, class_position=False, drop_path=0.05
+        ),
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "sl-vit": Recipe(
+        about="ViT for few images: shifted patches and local self-attention",
+        system="S19",
+        lecture="ViT for small data sets",
+        model=replace(vit.PRESETS["vit-nano"], reads="shifted", local=True),
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "swin": Recipe(
+        about="Swin: attention within shifted windows",
+        system="S20",
+        lecture="Swin Transformer",
+        model=swin.PRESETS["swin-nano"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "mvit": Recipe(
+        about="MViTv2: attention that pools what it looks at",
+        system="S21",
+        lecture="Multiscale Vision Transformers",
+        model=mvit.PRESETS["mvit-nano"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "convnext": Recipe(
+        about="ConvNeXt: a CNN with the manners of a Transformer",
+        system="S22",
+        lecture="ConvNeXt",
+        model=convnext.PRESETS["convnext-nano"],
+        task=_SHAPES,
+        train=_ON_SHAPES,
+    ),
+    "vit-32": Recipe(
+        about="a ViT for small photographs of 32 pixels",
+        system="S17",
+        lecture="Vision Transformer (ViT)",
+        model=vit.PRESETS["vit-small-data"],
+        task=_SMALL_PHOTOS,
+        train=_ON_SMALL_PHOTOS,
+    ),
+    "sl-vit-32": Recipe(
+        about="the same with shifted patches and local self-attention",
+        system="S19",
+        lecture="ViT for small data sets",
+        model=vit.PRESETS["sl-vit"],
+        task=_SMALL_PHOTOS,
+        train=_ON_SMALL_PHOTOS,
+    ),
+}

@@ -72,7 +72,7 @@ def fused(
     """What `attend` computes, by the kernel that never holds the T×S weights.
 
     `bias` is added to the scores. A watcher is shown what the weights follow from; the output is
-    the same to the last bit.
+    the same to the last bit, unless it answers with weights to read by.
     """
     if isinstance(mask, Segments):
         assert bias is None
@@ -92,8 +92,8 @@ def fused(
         )
     output, lse = sdpa_with_lse(q, k, v, mask=added, causal=causal, scale=scale)
     factor = q.shape[-1] ** -0.5 if scale is None else scale
-    watcher(View(q, k, factor, causal=hides, mask=seen, bias=bias, lse=lse))
-    return output
+    weights = watcher(View(q, k, factor, causal=hides, mask=seen, bias=bias, lse=lse))
+    return output if weights is None else weights.to(v.dtype) @ v
 
 
 def fused_self(
@@ -138,5 +138,7 @@ def _packed(
     output = packed_attention(rows[0], rows[1], rows[2], segments, causal=causal, scale=factor)
     if watcher is not None:
         mask = segments.mask(q.shape[2], k.shape[2])
-        watcher(View(q, k, factor, causal=causal, mask=mask))
+        weights = watcher(View(q, k, factor, causal=causal, mask=mask))
+        if weights is not None:
+            return weights.to(v.dtype) @ v
     return output.transpose(0, 1)[None]

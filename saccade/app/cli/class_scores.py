@@ -1,5 +1,6 @@
 """A classifier's scores as small tables, and its confusion matrix as a picture."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,8 @@ def draw_confusion(found: dict[str, Any], out: Path, title: str) -> Path:
 
 
 def _or_zero(value: float) -> float:
-    return value if value == value else 0.0
+    return 0.0 if math.isnan(value) else value
 
 
 def _share(value: float) -> str:
-    return f"{value:.3f}" if value == value else "–"
+    return "–" if math.isnan(value) else f"{value:.3f}"

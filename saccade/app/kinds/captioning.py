@@ -188,8 +188,8 @@ def predict_command(
 ) -> None:
     """Say what is on images.
 
-    Images are files, folders of them, .tar and .zip archives, patterns in quotes ("*.jpg"), or - for
-    an image or names of files on standard input. One file gives its caption;
+    Images are files, folders of them, .tar and .zip archives, patterns in quotes ("*.jpg"), or -
+    for an image or names of files on standard input. One file gives its caption;
     otherwise each line has the file's name, a tab, and the caption. What cannot be read is told on
     standard error and passed over; the exit code is then 1.
 

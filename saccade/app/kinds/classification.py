@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 import torch
 import tyro
@@ -11,16 +11,16 @@ from torch import Tensor, nn
 
 from saccade.app.api import load
 from saccade.app.cli.class_scores import draw_confusion, print_class_scores
-from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy, counting, print_json, warnings_said
-from saccade.app.kinds.base import HeldOut, LoadedRun, in_short
+from saccade.app.cli.inputs import check_out, say_written
+from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.kinds.base import HeldOut, Kind, LoadedRun, in_short, load_alike
 from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
-from saccade.app.kinds.serve_classification import guesses_table
+from saccade.app.kinds.serve_classification import ClassificationServing, guesses_table
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_document, class_look
 from saccade.app.look.draw.figure import save_document
 from saccade.app.look.draw.terminal import terminal
-from saccade.app.look.images import SIDE, ShownImage
+from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings, Selection, make_selection, refuse_selection
 from saccade.data.images.given import AnyImage, an_image, pixels_of
 from saccade.data.images.members import Member
@@ -68,9 +68,13 @@ class ClassPrediction:
         # Shown as large as it is, not as small as the model saw it.
         image = pixels_of(self.image, name=self.name, short=2 * SIDE)
         shown = ShownImage.of(image, model.tool, name=self.name)
-        shown = replace(shown, seen_by=lambda tool: self.pixels)
+        shown = replace(shown, seen_by=self._seen_by)
         chosen = make_selection(select)
         return class_look(model, Subject(shown), LookSettings(), chosen, of=of)
+
+    def _seen_by(self, tool: SeesImages) -> UInt8[Tensor, "3 H W"]:
+        """The very pixels that were classified: a file comes in other ones at another size."""
+        return self.pixels
 
     def __str__(self) -> str:
         return self.text

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from saccade.app.kinds.base import DecodeImage, Serving
 from saccade.app.look.classification import Subject, class_document
-from saccade.app.look.images import SIDE, ShownImage
+from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
@@ -44,9 +44,11 @@ class ClassificationServing(Serving):
 
     def image_to_look_at(self, tools: list[ImageClassifier], decode: DecodeImage) -> ShownImage:
         fits = {id(tool): self.image_to_predict(tool, decode) for tool in tools}
-        return replace(
-            ShownImage.of(decode(2 * SIDE), tools[0]), seen_by=lambda tool: fits[id(tool)]
-        )
+
+        def seen_by(tool: SeesImages) -> Tensor:
+            return fits[id(tool)]
+
+        return replace(ShownImage.of(decode(2 * SIDE), tools[0]), seen_by=seen_by)
 
     def about(self, task: Any) -> dict[str, Any]:
         return {"image": task.image}

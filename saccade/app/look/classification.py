@@ -63,7 +63,7 @@ def maps_of(
     """All maps of some prepared images, or all but those of single layers."""
     model = tool.model
     assert isinstance(model, ImageEncoder)
-    kinds = [kind for kind in map_kinds(model) if every or kind != "attention"]
+    kinds: list[MapKind] = [kind for kind in map_kinds(model) if every or kind != "attention"]
     target = None if of is None else torch.full((len(images),), of, device=tool.device)
     return class_maps(model, tool.shown(images), target, kinds=kinds)
 

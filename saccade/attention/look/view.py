@@ -119,4 +119,5 @@ class View:
 
 
 # Who looks is shown what the weights follow from or, where no fused kernel knows the score, them.
-Watcher = Callable[[View | Float[Tensor, "B N T S"]], None]
+# Shown a view, it may answer with weights, by which values are then read instead.
+Watcher = Callable[[View | Float[Tensor, "B N T S"]], Float[Tensor, "B N T S"] | None]

@@ -14,7 +14,8 @@ from saccade.attention.look.view import View, Watcher
 from saccade.attention.site import Site
 from saccade.errors import ConfigError
 
-Record = Callable[[str, View | Float[Tensor, "B N T S"]], None]
+Weights = Float[Tensor, "B N T S"]
+Record = Callable[[str, View | Weights], Weights | None]
 
 
 def sites(model: nn.Module) -> dict[str, Site]:
@@ -32,11 +33,12 @@ def watching(
     record: Record,
     *,
     only: str = "",
-    follow: Record = _ignored,
+    follow: Callable[[str, View | Weights], None] = _ignored,
     begin: Callable[[], None] = _ignored,
 ) -> Generator[dict[str, tuple[Axis, Axis]], None, None]:
     """Show what every site whose name ends in `only` sees to `record`, with the site's name.
 
+    What it answers, if anything, are weights that a site of ours reads by in place of its own.
     Gives what the rows and columns of each site are, and once it was called what they were then: an
     image of another size has another grid. Who looked before goes on looking: one block may lie
     inside another. `begin` hears of each forward pass, and `follow` of the sites of others' modules
@@ -81,11 +83,12 @@ def _is_ours(module: nn.Module) -> bool:
 def _seeing(site: Site, name: str, record: Record, axes: dict[str, tuple[Axis, Axis]]) -> Watcher:
     before, thread = site.watcher, threading.get_ident()
 
-    def see(seen: View | Float[Tensor, "B N T S"]) -> None:
-        if before is not None:
-            before(seen)
-        if threading.get_ident() == thread:
-            axes[name] = site.rows, site.columns
-            record(name, seen)
+    def see(seen: View | Weights) -> Weights | None:
+        answer = None if before is None else before(seen)
+        if threading.get_ident() != thread:
+            return answer
+        axes[name] = site.rows, site.columns
+        mine = record(name, seen)
+        return answer if mine is None else mine
 
     return see

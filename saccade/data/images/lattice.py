@@ -17,23 +17,25 @@ class Lattice:
     """Middles of cells in rows and columns, evenly apart.
 
     `first` and `apart` say where the first lies and how far the next is, in cells of a grid that
-    tiles the image: there they are ½ and 1.
+    tiles the image: there they are ½ and 1. `sides` says how many such cells long the image is
+    where that is not as many as there are.
     """
 
     height: int
     width: int
     first: float = 0.5
     apart: float = 1.0
+    sides: tuple[float, float] | None = None
 
     @cached_property
     def down(self) -> Float[np.ndarray, " h"]:
         """The middle of each row, as a share of the image's height."""
-        return self._middles(self.height)
+        return self._middles(self.height, 0)
 
     @cached_property
     def across(self) -> Float[np.ndarray, " w"]:
         """The middle of each column, as a share of the image's width."""
-        return self._middles(self.width)
+        return self._middles(self.width, 1)
 
     def middle(self, cell: int) -> tuple[float, float]:
         """Of a cell, in reading order: as shares of height and width."""
@@ -45,8 +47,9 @@ class Lattice:
         (top, bottom), (left, right) = _around(self.down, row), _around(self.across, column)
         return left, top, right, bottom
 
-    def _middles(self, count: int) -> Float[np.ndarray, " count"]:
-        return np.minimum((self.first + self.apart * np.arange(count)) / count, 1.0)
+    def _middles(self, count: int, side: int) -> Float[np.ndarray, " count"]:
+        long = count if self.sides is None else self.sides[side]
+        return np.minimum((self.first + self.apart * np.arange(count)) / long, 1.0)
 
 
 def nearest(middles: Float[np.ndarray, " cells"], pixels: int) -> Int[np.ndarray, " pixels"]:

@@ -16,6 +16,7 @@ from saccade.attention.parameters import FREE, Role
 from saccade.attention.site import Site
 from saccade.config import check_positive
 from saccade.errors import ConfigError
+from saccade.models.vision.image_encoder import image_axis, tiles
 from saccade.models.vision.resnet import ResNet, ResNetConfig
 
 NARROWER = 8  # queries and keys than the map
@@ -47,11 +48,12 @@ class MapAttention(Site):
         y = x + γ · Wo (softmax(q kᵀ) v)        q, k, v = Wq x, Wk x, Wv x
 
     As published: 1×1 convolutions, queries and keys an eighth as wide as the map, scores not
-    divided by √K, and γ a single number.
+    divided by √K, and γ a single number. `cells` says where they lie, in pixels.
     """
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, cells: tuple[float, float] = tiles(1)) -> None:
         super().__init__(Axis("image", "grid"), Axis("image", "grid"))
+        self.cells = cells
         narrow = max(1, channels // NARROWER)
         self.to_q, self.to_k = (nn.Conv2d(channels, narrow, 1, bias=False) for _ in range(2))
         self.to_v, self.to_output = (nn.Conv2d(channels, channels, 1, bias=False) for _ in range(2))
@@ -63,7 +65,7 @@ class MapAttention(Site):
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
         shape = x.shape[2], x.shape[3]
         if self.watcher is not None:
-            self.rows = self.columns = Axis("image", "grid", *shape)
+            self.rows = self.columns = image_axis(shape, self.cells)
         layers = self.to_q, self.to_k, self.to_v
         q, k, v = (layer(x).flatten(2).mT[:, None] for layer in layers)  # (B, 1, H W, K)
         read = fused(q, k, v, scale=1.0, watcher=self.watcher)
@@ -77,8 +79,9 @@ class AttentionResNet(ResNet):
 
     def __init__(self, config: AttentionResNetConfig) -> None:
         super().__init__(config)
-        attention = MapAttention(self.channels(config.attends_after))
-        stage: nn.Sequential = self.get_submodule(f"layer{config.attends_after - 1}")  # type: ignore[assignment]
+        after = config.attends_after
+        attention = MapAttention(self.channels(after), self.cells(after))
+        stage: nn.Sequential = self.get_submodule(f"layer{after - 1}")  # type: ignore[assignment]
         stage.append(attention)
 
 

@@ -162,6 +162,14 @@ class ConvNext(ImageEncoder):
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.head(self.pooled(image))
 
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        x = grid = self.grid(image, stage)
+        for part in self.parts[self.checked(stage) :]:
+            x = part(x)
+        return grid, self.head(self.norm(x.mean(dim=(2, 3))))
+
 
 def _sized(depth: int, width: int, drop_path: float) -> ConvNextConfig:
     widths = tuple(width << stage for stage in range(4))

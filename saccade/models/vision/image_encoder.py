@@ -10,6 +10,7 @@ from typing import Any, Self
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.attention.axes import Axis
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
 
@@ -57,6 +58,12 @@ def tiles(side: int) -> tuple[float, float]:
     return side / 2, float(side)
 
 
+def image_axis(shape: tuple[int, int], cells: tuple[float, float], *, special: int = 0) -> Axis:
+    """A grid on an image, by where its first cell lies and how far the next is, in pixels."""
+    first, apart = cells
+    return Axis("image", "grid", *shape, special, first=first / apart, pixels=apart)
+
+
 class ImageEncoder(nn.Module, ABC):
     """Picture → stage 1 → … → last stage → one vector → class scores.
 
@@ -81,6 +88,12 @@ class ImageEncoder(nn.Module, ABC):
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
         """A vector for each cell of a grid that lies over the picture, after a stage."""
+
+    @abstractmethod
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        """The grid after a stage, and the class scores that are computed from that very grid."""
 
     @abstractmethod
     def cells(self, stage: int | None = None) -> tuple[float, float]:

@@ -155,6 +155,13 @@ class MobileNet(ImageEncoder):
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.classifier(self.pooled(image))
 
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        grid = self.grid(image, stage)
+        rest = self.features[ENDS[self.checked(stage) - 1] :]
+        return grid, self.classifier(rest(grid).mean(dim=(2, 3)))
+
 
 def _layers(config: MobileNetConfig) -> Iterator[nn.Module]:
     width = config.scaled(STEM)

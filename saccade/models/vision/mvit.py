@@ -98,6 +98,7 @@ class MvitBlock(nn.Module):
         heads: int,
         strides: Shape,
         cells: Shape,
+        pixels: int,
         config: MvitConfig,
         drop_path: float,
     ) -> None:
@@ -111,6 +112,7 @@ class MvitBlock(nn.Module):
             heads=heads,
             strides=strides,
             cells=cells,
+            pixels=pixels,
             relative=config.relative,
             residual=config.residual_pooling,
         )
@@ -192,6 +194,7 @@ def _block(config: MvitConfig, number: int, place: int, drop_path: float) -> Mvi
         heads=config.heads << number,
         strides=strides,
         cells=(_strided(side, strides[0]), _strided(side, strides[1])),
+        pixels=STRIDE << (number - halves),
         config=config,
         drop_path=drop_path,
     )
@@ -249,9 +252,15 @@ class Mvit(ImageEncoder):
             x = torch.cat([self.class_token.expand(len(x), 1, -1), x], dim=1)
         if self.positions is not None:
             x = x + self._places(shape)
-        for part in self.parts[:stage]:
+        return self._between(x, shape, 0, stage)
+
+    def _between(
+        self, x: Float[Tensor, "B T D"], shape: Shape, after: int, to: int
+    ) -> tuple[Float[Tensor, "B T2 D2"], Shape]:
+        """From after a stage to after another; normalised after the last."""
+        for part in self.parts[after:to]:
             x, shape = part(x, shape)
-        return (self.norm(x) if stage == self.stages else x), shape
+        return (self.norm(x) if after < to == self.stages else x), shape
 
     def _places(self, shape: Shape) -> Float[Tensor, "T D"]:
         assert self.positions is not None
@@ -275,11 +284,23 @@ class Mvit(ImageEncoder):
             self.norm = nn.Identity()
 
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
-        x, _ = self.tokens(image)
+        return self._read(self.tokens(image)[0])
+
+    def _read(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         return x[:, 0] if self.config.class_token else x.mean(dim=1)
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.head(self.pooled(image))
+
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        x, shape = self.tokens(image, stage)
+        extra = int(self.config.class_token)
+        grid = x[:, extra:].mT.unflatten(2, shape)
+        x = torch.cat([x[:, :extra], grid.flatten(2).mT], dim=1)
+        x, _ = self._between(x, shape, self.checked(stage), self.stages)
+        return grid, self.head(self._read(x))
 
 
 PRESETS: dict[str, MvitConfig] = {

@@ -12,8 +12,10 @@ from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.parameters import FREE, TABLE, Role
 from saccade.attention.site import Site
+from saccade.models.vision.image_encoder import image_axis
 
 EPSILON = 1e-6
+FIRST = 0.5  # where a convolution's first cell looks, in pixels
 Shape = tuple[int, int]
 
 
@@ -58,11 +60,14 @@ class PoolingAttention(Site):
         heads: int,
         strides: Shape,
         cells: Shape,
+        pixels: int,
         relative: bool,
         residual: bool,
     ) -> None:
+        """`pixels` lie between the cells that it is given; pooled ones lie on every so many."""
         super().__init__(Axis("image", "grid"), Axis("image", "grid"))
         self.heads, self.residual = heads, residual
+        self.apart = tuple(float(pixels * stride) for stride in strides)  # queries and keys
         self.to_q, self.to_k, self.to_v = (Linear(inputs, width) for _ in range(3))
         self.to_output = Linear(width, width)
         head = width // heads
@@ -86,7 +91,8 @@ class PoolingAttention(Site):
         extra = q.shape[2] - queries[0] * queries[1]
         if self.watcher is not None:
             self.rows, self.columns = (
-                Axis("image", "grid", high, wide, special=extra) for high, wide in (queries, keys)
+                image_axis(shape, (FIRST, apart), special=extra)
+                for shape, apart in zip((queries, keys), self.apart)
             )
         bias = None if self.down is None else self._bias(q[:, :, extra:], queries, keys, extra)
         read = fused(q, k, v, bias=bias, watcher=self.watcher)  # (B, N, T2, K)

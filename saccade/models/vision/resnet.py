@@ -169,6 +169,16 @@ class ResNet(ImageEncoder):
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.fc(self.pooled(image))
 
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        stage = self.checked(stage)
+        grid = self.grid(image, stage)
+        x = self.maxpool(grid) if stage == 1 else grid
+        for layer in (self.layer1, self.layer2, self.layer3, self.layer4)[stage - 1 :]:
+            x = layer(x)
+        return grid, self.fc(x.mean(dim=(2, 3)))
+
     def _stage(self, stage: int) -> nn.Sequential:
         config, block = self.config, BasicBlock if self.config.expansion == 1 else Bottleneck
         width, dilated = config.width << (stage - 2), config.dilated and stage == 5

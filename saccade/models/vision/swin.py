@@ -5,7 +5,7 @@ aspect: where windows do not tile the map, cells that are none are looked at by 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -174,9 +174,13 @@ class WindowAttention(MultiHeadAttention):
 
 @dataclass(frozen=True)
 class WindowedMap:
-    """A map as blocks look at it: within windows, every other block within shifted ones."""
+    """A map as blocks look at it: within windows, every other block within shifted ones.
+
+    Its cells lie `pixels` apart.
+    """
 
     side: int
+    pixels: float
 
     def look_back(
         self, layer: int, site: WindowAttention, x: Float[Tensor, "B h w D"]
@@ -184,7 +188,7 @@ class WindowedMap:
         windows = MapWindows.over(x.shape[1], x.shape[2], self.side, shifted=layer % 2 == 1)
         if site.watcher is not None:
             high, wide = windows.window
-            axis = replace(site.rows, height=high, width=wide)
+            axis = Axis("image", "window", high, wide, pixels=self.pixels, windows=windows)
             site.rows = site.columns = axis
         return windows.joined(site.within(windows.cut(x), windows))
 
@@ -215,6 +219,7 @@ class SwinStage(nn.Module):
     def __init__(self, config: SwinConfig, number: int, rates: Iterator[float]) -> None:
         super().__init__()
         width, self.side = config.width << number, config.window
+        self.pixels = float(config.patch << number)
         self.merge = PatchMerging(width // 2) if number else nn.Identity()
         self.blocks = nn.ModuleList(
             EncoderLayer(
@@ -234,7 +239,7 @@ class SwinStage(nn.Module):
     def forward(self, x: Float[Tensor, "B h w D"], last: nn.Module) -> Float[Tensor, "B h2 w2 D2"]:
         """The map after it, and after the norm of what follows it, `last`."""
         x = self.merge(x)
-        return stacked(sublayers(self.blocks), last, x)(x, WindowedMap(self.side))
+        return stacked(sublayers(self.blocks), last, x)(x, WindowedMap(self.side, self.pixels))
 
 
 class Swin(ImageEncoder):
@@ -277,8 +282,10 @@ class Swin(ImageEncoder):
         side = self.config.patch
         image = F.pad(image, (0, -image.shape[3] % side, 0, -image.shape[2] % side))
         x = self.patches(image).unflatten(1, self.patches.shape(image))  # (B, h, w, D)
-        x = self.dropout(self.patch_norm(x))
-        for number, part in enumerate(self.parts[:stage], start=1):
+        return self._between(self.dropout(self.patch_norm(x)), 0, stage)
+
+    def _between(self, x: Float[Tensor, "B h w C"], after: int, to: int) -> Tensor:
+        for number, part in enumerate(self.parts[after:to], start=after + 1):
             x = part(x, self.norm if number == self.stages else nn.Identity())
         return x
 
@@ -295,6 +302,13 @@ class Swin(ImageEncoder):
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.head(self.pooled(image))
+
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        grid, stage = self.grid(image, stage), self.checked(stage)
+        last = self._between(grid.permute(0, 2, 3, 1), stage, self.stages)
+        return grid, self.head(last.mean(dim=(1, 2)))
 
 
 def _sized(width: int, depth: int, heads: int, drop_path: float) -> SwinConfig:

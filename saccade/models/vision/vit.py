@@ -21,7 +21,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.parameters import FREE, Role
@@ -40,7 +39,13 @@ from saccade.blocks.stack import (
 )
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, tiles
+from saccade.models.vision.image_encoder import (
+    ImageEncoder,
+    ImageEncoderConfig,
+    halved,
+    image_axis,
+    tiles,
+)
 from saccade.models.vision.resnet import ResNet, ResNetConfig
 
 SLOWEST = 20.0  # a wave of the first positions is no longer than some images side by side
@@ -103,6 +108,11 @@ class VitConfig(ImageEncoderConfig):
     def side(self) -> int:
         """How many patches lie along a side of the image."""
         return self.image // self.patch
+
+    @property
+    def cells(self) -> tuple[float, float]:
+        """In pixels: where the middle of the first patch or cell lies, and how far the next is."""
+        return halved(4) if self.reads == "cnn" else tiles(self.patch)
 
     def build(self) -> "Vit":
         return Vit(self)
@@ -199,7 +209,7 @@ class Vit(ImageEncoder):
             assert isinstance(layer, EncoderLayer)
             site = layer.self_attention
             if site.watcher is not None:
-                site.rows = site.columns = _axis(*shape)
+                site.rows = site.columns = image_axis(shape, self.cells(), special=1)
         places, first = self.places(image)
         pixels = self.patches.cut(image)
         patches = project(pixels.flatten(0, 1)).unflatten(0, pixels.shape[:2])  # (B, P, D)
@@ -213,7 +223,7 @@ class Vit(ImageEncoder):
         return patches.mT.unflatten(2, self.patches.shape(image))
 
     def cells(self, stage: int | None = None) -> tuple[float, float]:
-        return tiles(self.config.patch)
+        return self.config.cells
 
     def drop_after(self, stage: int) -> None:
         if self.checked(stage) < self.stages:
@@ -237,6 +247,17 @@ class Vit(ImageEncoder):
 
     def forward(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
         return self.head(self.pooled(image))
+
+    def grid_and_scores(
+        self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
+    ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
+        """In the last block too all tokens look; after it the scores need the class token alone."""
+        x, after = self.tokens(image, stage), self.checked(stage)
+        grid = x[:, 1:].mT.unflatten(2, self.patches.shape(image))
+        if after < self.stages:
+            x = torch.cat([x[:, :1], grid.flatten(2).mT], dim=1)
+            x = stacked(sublayers(self.encoder[after:]), self.norm, x)(x, ImageTokens())
+        return grid, self.head(x[:, 0])
 
     def places(
         self, image: Float[Tensor, "B 3 H W"]
@@ -276,7 +297,7 @@ READERS: dict[str, Callable[[VitConfig], Patches]] = {
 
 
 def _attention(config: VitConfig) -> MultiHeadAttention:
-    axis = _axis(config.side, config.side)
+    axis = image_axis((config.side, config.side), config.cells, special=1)
     return MultiHeadAttention(
         config.width,
         heads=config.heads,
@@ -324,10 +345,6 @@ def class_features(
     total, x = Stack(stack.enter, before).sums(x, memory)
     total, x = add_read(memory.class_tokens(total), look(x, memory))
     return add_thought(total, think(x, memory))[1]
-
-
-def _axis(height: int, width: int) -> Axis:
-    return Axis("image", "grid", height, width, special=1)
 
 
 _small = partial(VitConfig, width=384, heads=6)

@@ -223,7 +223,8 @@ def test_an_eye_of_patches_is_watched_as_well() -> None:
     with saccade.looking(model) as trace:
         told(model)
     assert trace.axes["decoder.1.cross"] == (TARGET, Axis("source", "grid", 2, 3))
-    assert trace.axes["eye.encoder.encoder.0.self"][0] == Axis("image", "grid", 2, 3, special=1)
+    patches = Axis("image", "grid", 2, 3, special=1, pixels=8.0)
+    assert trace.axes["eye.encoder.encoder.0.self"][0] == patches
     assert set(trace) == set(sites(model))
 
 

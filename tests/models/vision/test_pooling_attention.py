@@ -60,6 +60,7 @@ def test_it_is_its_formula(strides: tuple[int, int], relative: bool, residual: b
         heads=HEADS,
         strides=strides,
         cells=cells,
+        pixels=4,
         relative=relative,
         residual=residual,
     ).double()

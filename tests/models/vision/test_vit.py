@@ -107,7 +107,7 @@ def test_looking_gives_weights_that_sum_to_one_over_the_grid_of_this_picture(
         watched = model(image)
     assert torch.equal(watched, model(image))
     assert list(trace) == ["encoder.0.self", "encoder.1.self", "encoder.2.self"]
-    axis = Axis("image", "grid", height // 4, width // 4, special=1)
+    axis = Axis("image", "grid", height // 4, width // 4, special=1, pixels=4.0)
     tokens = axis.height * axis.width + axis.special
     for name, weights in trace.weights().items():
         assert trace.axes[name] == (axis, axis)
@@ -126,7 +126,7 @@ def test_what_is_seen_is_what_hugging_face_weighs(both: tuple[Any, Vit]) -> None
 
 
 def test_a_trace_starts_with_the_grid_that_was_learnt() -> None:
-    learnt = Axis("image", "grid", 6, 6, special=1)
+    learnt = Axis("image", "grid", 6, 6, special=1, pixels=4.0)
     assert {site.rows for site in sites(CONFIG.build()).values()} == {learnt}
 
 

@@ -5,7 +5,7 @@ A picture comes standardised, as its weights were trained: `(pixels - mean) / de
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -35,7 +35,7 @@ class ImageEncoderConfig(ModelConfig):
         """The side of the images that it is made for; None: any."""
         return None
 
-    def for_images(self, side: int, *, classes: int) -> Self:
+    def for_images(self, side: int, *, classes: int) -> "ImageEncoderConfig":
         """The same for images of this size, and so many classes."""
         more: dict[str, Any] = {} if self.expects is None else {"image": side}
         return replace(self, classes=classes, **more)

@@ -25,7 +25,14 @@ _SMALL_PHOTOS = ClassificationSettings(
     image=32,
     label_smoothing=0.1,
     vary=VarySettings(
-        crop="shift", flip=True, policy="auto", erase=0.25, erased=0.4, mixup=1, cutmix=1, mixed=0.5
+        crop="shift",
+        flip=True,
+        policy="auto",
+        erase=0.25,
+        erased=0.4,
+        mixup=1.0,
+        cutmix=1.0,
+        mixed=0.5,
     ),
 )
 _ON_SMALL_PHOTOS = TrainSettings(

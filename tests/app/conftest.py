@@ -9,7 +9,9 @@ from saccade.data.lingua import LinguaSettings
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
+from saccade.models.vision.vit import VitConfig
 from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.recipe import Recipe
@@ -64,5 +66,22 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.tasks.captioning.data.HELD_BACK", 12)
+        train(recipe, folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "classifier"
+    recipe = Recipe(
+        about="tiny",
+        system="S17",
+        lecture="none",
+        model=VitConfig(image=32, patch=8, width=16, depth=2, heads=2),
+        task=ClassificationSettings(image=32, scenes=24),
+        train=replace(QUICK, steps=2, batch_tokens=8),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.tasks.classification.data.HELD_BACK", 12)
         train(recipe, folder, lambda event: None)
     return folder

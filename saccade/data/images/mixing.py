@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from saccade.data.images.augment import Images
@@ -76,7 +76,7 @@ class Mixing:
 
 def _within(
     middle: Float[Tensor, " B"], half: Float[Tensor, " B"], size: int
-) -> Float[Tensor, "B size"]:
+) -> Bool[Tensor, "B size"]:
     """Which of so many pixels in a row lie in a stretch; what sticks out is cut off."""
     places = (torch.arange(size, device=middle.device) + 0.5) / size
     return (places - middle[:, None]).abs() < half[:, None]

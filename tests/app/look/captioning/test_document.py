@@ -11,9 +11,9 @@ import torch
 from PIL import Image
 
 from saccade.app.look.captioning.document import caption_document
-from saccade.app.look.images import ShownImage
 from saccade.app.look.document import AxisEntry, LookDocument, LookEntry, SiteEntry, to_json
 from saccade.app.look.html import page_html
+from saccade.app.look.images import ShownImage
 from saccade.app.look.settings import LookSettings
 from saccade.data import shapes
 from saccade.decode.engine import Decoding

@@ -1,0 +1,209 @@
+"""Every image once an epoch, losses as their formulas say, figures of what was held out."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.data import shapes
+from saccade.errors import ConfigError, DataError
+from saccade.models.vision.vit import VitConfig
+from saccade.tasks.base import Preparation
+from saccade.tasks.classification import data as classified
+from saccade.tasks.classification.data import ClassificationSettings, read_split
+from saccade.tasks.classification.task import Classification, read_classes_asset
+from saccade.tasks.classification.vary import VarySettings
+from tests.data.images_made import picture
+from tests.tasks import total_loss
+
+SMALL = ClassificationSettings(scenes=23, image=32)
+VARIED = VarySettings(
+    crop="shift", flip=True, policy="auto", erase=0.5, mixup=1.0, cutmix=1.0, mixed=0.5
+)
+
+
+def task(settings: ClassificationSettings = SMALL, *, images: int = 6, seed: int = 0):  # noqa: ANN201
+    return Classification(settings, Preparation(budget=images, seed=seed))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_held_back() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classified, "HELD_BACK", 12)
+        yield
+
+
+class Bright(nn.Module):
+    """Scores are what the mean colour times fixed weights gives."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.readout = nn.Linear(3, classes)
+        nn.init.normal_(self.readout.weight, generator=torch.Generator().manual_seed(0))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.readout(images.mean(dim=(2, 3)))
+
+
+def class_folders(folder: Path, counts: dict[str, int]) -> Path:
+    for label, count in counts.items():
+        (folder / label).mkdir(parents=True)
+        for number in range(count):
+            (folder / label / f"{number:03}.png").write_bytes(picture(number + hash(label) % 50))
+    return folder
+
+
+def test_an_epoch_has_every_image_once_in_batches_of_one_size() -> None:
+    small = task()
+    assert small.batches_per_epoch == 4
+    sizes, seen = [], Counter[bytes]()
+    for position in range(4):
+        batch = small.batch(position)
+        sizes.append(len(batch.images))
+        seen.update(image.numpy().tobytes() for image in batch.images)
+    assert max(sizes) - min(sizes) <= 1
+    assert sum(sizes) == 23
+    assert set(seen.values()) == {1}
+    again = small.batch(4)
+    assert not torch.equal(again.images, small.batch(0).images)  # another order
+
+
+def test_shapes_are_told_apart_by_their_largest_object() -> None:
+    read = read_split(SMALL, "test")
+    for scene, label in zip(read.scenes, read.labels.tolist()):
+        largest = max(scene.objects, key=lambda thing: thing.scale)
+        assert read.classes.names[label] == largest.kind
+    assert read.classes.names == shapes.KINDS
+
+
+def test_copies_of_an_image_lie_in_one_batch_and_vary_each() -> None:
+    repeated = task(replace(SMALL, vary=replace(VARIED, mixed=0.0, repeats=3)), images=6)
+    batch = repeated.batch(0)
+    found = Counter(image.numpy().tobytes() for image in batch.images)
+    assert sorted(found.values()) == [3, 3]
+    shown = repeated.vary.shown(batch.images, batch.drawn).images
+    assert all(not torch.equal(shown[0], other) for other in shown[1:3])
+    assert repeated.batches_per_epoch == task(images=6).batches_per_epoch
+
+
+def test_what_is_random_belongs_to_the_example_and_the_epoch() -> None:
+    varied = replace(SMALL, vary=VARIED)
+    few, many = task(varied, images=4), task(varied, images=12)
+
+    def by_image(one: Classification) -> dict[bytes, tuple[bytes, ...]]:
+        return {
+            image.numpy().tobytes(): tuple(step[i].numpy().tobytes() for step in batch.drawn)
+            for position in range(one.batches_per_epoch)
+            for batch in [one.batch(position)]
+            for i, image in enumerate(batch.images)
+        }
+
+    assert by_image(few) == by_image(many)
+    assert few.batch(0).drawn[-1].shape[1] == 5
+    later = few.batch(few.batches_per_epoch)
+    assert not torch.equal(later.drawn[-1], few.batch(0).drawn[-1])
+
+
+def test_cross_entropy_is_that_of_torch_and_smoothing_too() -> None:
+    for smoothing in (0.0, 0.1):
+        small = task(replace(SMALL, label_smoothing=smoothing))
+        batch, model = small.batch(0), Bright(8)
+        scores = model(small.vary.plain(batch.images))
+        expected = F.cross_entropy(scores, batch.labels, reduction="sum", label_smoothing=smoothing)
+        assert total_loss(small, model, batch).item() == pytest.approx(expected.item(), 1e-5)
+
+
+def test_mixed_images_have_mixed_classes() -> None:
+    mixing = VarySettings(mixup=1.0)
+    small = task(replace(SMALL, vary=mixing))
+    batch, model = small.batch(0), Bright(8)
+    shown = small.vary.shown(batch.images, batch.drawn)
+    logs, own = model(shown.images).log_softmax(dim=1), shown.own
+    mine = F.nll_loss(logs, batch.labels, reduction="none")
+    theirs = F.nll_loss(logs, batch.labels.flip(0), reduction="none")
+    expected = (own * mine + (1 - own) * theirs).sum()
+    assert total_loss(small, model, batch).item() == pytest.approx(expected.item(), 1e-5)
+
+
+def test_the_binary_loss_takes_every_class_that_is_there_at_all() -> None:
+    small = task(replace(SMALL, loss="binary", vary=VarySettings(mixup=1.0)))
+    batch, model = small.batch(0), Bright(8)
+    shown = small.vary.shown(batch.images, batch.drawn)
+    there = F.one_hot(batch.labels, 8)
+    there = ((there + there.flip(0)) > 0).float()
+    each = F.binary_cross_entropy_with_logits(model(shown.images), there, reduction="none")
+    expected = each.mean(dim=1).sum().item()
+    assert total_loss(small, model, batch).item() == pytest.approx(expected, 1e-5)
+
+
+def test_shards_share_a_batch_and_one_without_rows_counts_nothing() -> None:
+    small = task(images=2)
+    whole = small.batch(0)
+    parts = [small.batch(0, shard=i, shards=3) for i in range(3)]
+    assert [part.tokens for part in parts] == [1, 1, 0]
+    model = Bright(8)
+    losses = [total_loss(small, model, part).item() for part in parts]
+    assert losses[2] == 0
+    assert sum(losses) == pytest.approx(total_loss(small, model, whole).item(), 1e-5)
+
+
+def test_validation_is_of_the_whole_split() -> None:
+    small = task()
+    figures = small.validate(Bright(8), torch.device("cpu"))
+    assert set(figures) == {"top1", "top5", "loss"}
+    read = read_split(SMALL, "valid")
+    scores = Bright(8)(small.vary.plain(read.images[torch.arange(12)]))
+    right = (scores.argmax(dim=1) == read.labels).float().mean().item()
+    assert figures["top1"] == pytest.approx(right)
+    assert small.deciding.better(0.5, than=0.4)
+
+
+def test_each_class_gives_its_share_for_validation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    data = class_folders(tmp_path / "data", {"ant": 40, "bee": 20, "cat": 4})
+    settings = ClassificationSettings(data=str(data), image=16, held_out=0.1)
+    valid, train = (read_split(settings, split) for split in ("valid", "train"))
+    assert valid.labels.bincount(minlength=3).tolist() == [4, 2, 0]
+    assert train.labels.bincount(minlength=3).tolist() == [36, 18, 4]
+    assert {row.image.name for row in valid.rows}.isdisjoint(row.image.name for row in train.rows)
+    learnt = task(settings)
+    assert read_classes_asset(learnt.assets()["classes.json"]).names == ("ant", "bee", "cat")
+    fitted = learnt.fit(VitConfig(image=64, patch=8))
+    assert (fitted.classes, fitted.image) == (3, 16)  # type: ignore[attr-defined]
+
+
+def test_a_changed_image_or_label_changes_the_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    data = class_folders(tmp_path / "data", {"ant": 25, "bee": 25})
+    settings = ClassificationSettings(data=str(data), image=16)
+    first = task(settings).fingerprint()
+    assert task(settings).fingerprint() == first
+    (data / "ant" / "003.png").write_bytes(picture(77))
+    second = task(settings).fingerprint()
+    (data / "ant" / "003.png").rename(data / "bee" / "z.png")
+    assert len({first, second, task(settings).fingerprint()}) == 3
+
+
+def test_what_cannot_be_learnt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    data = class_folders(tmp_path / "one", {"ant": 25})
+    with pytest.raises(DataError, match="single class"):
+        task(ClassificationSettings(data=str(data), image=16))
+    data = class_folders(tmp_path / "few", {"ant": 2, "bee": 3})
+    with pytest.raises(DataError, match="too few to hold some out"):
+        task(ClassificationSettings(data=str(data), image=16))
+    with pytest.raises(ConfigError, match="keep=16 is below image=32"):
+        ClassificationSettings(image=32, keep=16)
+    with pytest.raises(ConfigError, match="patch=8 does not tile image=36"):
+        ClassificationSettings(image=36).check(VitConfig(image=64, patch=8))
+    with pytest.raises(DataError, match="no split 'extra'"):
+        read_split(SMALL, "extra")

@@ -138,8 +138,10 @@ LAYERED: dict[str, Any] = {
     "mobilenet": MobileNetConfig(multiplier=0.1, classes=5),
     "gpt": replace(PRESETS["gpt-nano"], vocabulary=30),
 }
-STEM = ("patches", "class_token", "positions", "patch_norm", "conv1", "bn1", "features.0.")
-STEM = (*STEM, "parts.0.merge", "embedding")
+STEM = (
+    *("patches", "class_token", "positions", "patch_norm", "parts.0.merge"),
+    *("conv1", "bn1", "features.0.", "embedding"),
+)
 TOP = ("norm.", "head.", "fc.", "classifier.", "features.18.")
 
 

@@ -66,17 +66,21 @@ class ShiftedPatches(Patches):
         self.project = Linear(inputs, width)
 
     def cut(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P pixels"]:
-        half = self.side // 2
-        height, width = image.shape[2:]
-        wide = F.pad(image, (half, half, half, half))
-        shifted = [
-            wide[:, :, half + half * down :, half + half * across :][:, :, :height, :width]
-            for down, across in CORNERS
-        ]
-        return self.norm(super().cut(torch.cat([image, *shifted], dim=1)))
+        copies = [image, *to_corners(image, self.side // 2)]
+        return self.norm(super().cut(torch.cat(copies, dim=1)))
 
 
 CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def to_corners(image: Float[Tensor, "B C H W"], by: int) -> list[Float[Tensor, "B C H W"]]:
+    """The image shifted so far to each of its corners; zero where nothing was."""
+    height, width = image.shape[2:]
+    wide = F.pad(image, (by, by, by, by))
+    return [
+        wide[:, :, by + by * down :, by + by * across :][:, :, :height, :width]
+        for down, across in CORNERS
+    ]
 
 
 def placed(

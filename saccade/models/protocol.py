@@ -117,3 +117,12 @@ class HasEncoderRate(Protocol):
 
     @property
     def slow_part(self) -> nn.Module: ...
+
+
+@runtime_checkable
+class HasLayers(Protocol):
+    """Blocks one above another, of which the lower may learn more slowly."""
+
+    def layers_upwards(self) -> list[nn.Module]:
+        """From what is next to the input to what is next to the output."""
+        ...

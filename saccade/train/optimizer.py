@@ -7,40 +7,80 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from saccade.attention.parameters import parameter_roles
-from saccade.models.protocol import HasEncoderRate
+from saccade.errors import ConfigError
+from saccade.models.protocol import HasEncoderRate, HasLayers
+from saccade.train.lamb import Lamb
 from saccade.train.muon import Muon
 from saccade.train.settings import TrainSettings
 
+OPTIMIZERS: dict[str, Any] = {"adamw": torch.optim.AdamW, "muon": Muon, "lamb": Lamb}
 FUSED = ("cpu", "cuda")  # where torch's own kernel takes an update back if it is told to
 
 
 def make_optimizer(
     model: nn.Module, settings: TrainSettings, device: torch.device
-) -> torch.optim.AdamW:
-    """AdamW, or Muon for the matrices that it may turn; what decays is for the modules to say."""
-    muon = settings.optimizer == "muon"
-    slow = set(model.slow_part.parameters()) if isinstance(model, HasEncoderRate) else set()
+) -> torch.optim.Optimizer:
+    """The optimizer asked for; what decays, and what Muon may turn, is for the modules to say."""
+    muon, scales = settings.optimizer == "muon", rate_scales(model, settings)
     alike: dict[tuple[int, bool, float], list[nn.Parameter]]
     alike = {(0, True, 1.0): [], (0, False, 1.0): []}
     for parameter, role in parameter_roles(model):
-        scale = settings.encoder_rate if parameter in slow else 1.0
-        alike.setdefault((muon * role.matrices, role.decays, scale), []).append(parameter)
+        key = (muon * role.matrices, role.decays, scales[parameter])
+        alike.setdefault(key, []).append(parameter)
     groups: list[dict[str, Any]] = [
         {
             "params": parameters,
             "rate_scale": scale,
             "weight_decay": settings.weight_decay * decays,
             "matrices": matrices,
+            "scaled": decays,
         }
         for (matrices, decays, scale), parameters in alike.items()
     ]
-    kind = Muon if muon else torch.optim.AdamW
+    kind = OPTIMIZERS[settings.optimizer]
     betas, fused = (0.9, settings.beta2), device.type in FUSED
     if device.type != "cuda":
         return kind(groups, lr=settings.learning_rate, betas=betas, fused=fused)
     for group in groups:  # a captured step reads its own there
         group["lr"] = torch.tensor(settings.learning_rate, device=device)
     return kind(groups, betas=betas, fused=True, capturable=True)
+
+
+def rate_scales(model: nn.Module, settings: TrainSettings) -> dict[nn.Parameter, float]:
+    """The share of the learning rate that each parameter gets.
+
+    encoder_rate in the part that has one · layer_decayᴸ⁺¹⁻ˡ at depth l of L blocks
+    """
+    part = model.slow_part if isinstance(model, HasEncoderRate) else None
+    slow = set() if part is None else set(part.parameters())
+    scales = {p: settings.encoder_rate if p in slow else 1.0 for p in model.parameters()}
+    if settings.layer_decay == 1:
+        return scales
+    layered = model if isinstance(model, HasLayers) else part
+    if not isinstance(layered, HasLayers):
+        raise ConfigError(
+            f"layer_decay={settings.layer_decay}: {type(model).__name__} does not say which of its "
+            "layers lies above which; leave it at 1"
+        )
+    depths = layer_depths(layered)
+    top = max(depths.values())
+    return scales | {p: scales[p] * settings.layer_decay ** (top - d) for p, d in depths.items()}
+
+
+def layer_depths(model: nn.Module) -> dict[nn.Parameter, int]:
+    """How many blocks lie below each parameter, itself counted: 0 below the first of L blocks,
+    L + 1 above the last; what stands between two blocks counts to the upper.
+    """
+    assert isinstance(model, HasLayers)
+    blocks = model.layers_upwards()
+    inside = {p: depth for depth, block in enumerate(blocks, 1) for p in block.parameters()}
+    depths: dict[nn.Parameter, int] = {}
+    above = len(blocks) + 1
+    for parameter in reversed(list(model.parameters())):  # modules are declared from below
+        if parameter in inside:
+            above = inside[parameter]
+        depths[parameter] = above if parameter in inside or above > 1 else 0
+    return depths
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -20,7 +20,8 @@ from saccade.train.distributed import World, join_world
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
 from saccade.train.log import Log
-from saccade.train.memory import check_memory
+from saccade.train.memory import check_memory, outline
+from saccade.train.optimizer import rate_scales
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
@@ -156,7 +157,9 @@ def _make_ready(
     """The data, and the recipe with the sizes that they decide."""
     recipe.task.check(recipe.model)
     least: dict[str, Any] = dict.fromkeys(recipe.task.fitted, 1)
-    check_memory(replace(recipe.model, **least), recipe.train, world.device)
+    smallest = replace(recipe.model, **least)
+    check_memory(smallest, recipe.train, world.device)
+    rate_scales(outline(smallest), recipe.train)  # refuses a model without layers in order
     watch(Note(recipe.task.announcement))
     task = make_task(recipe, folder, watch)
     recipe = replace(recipe, model=task.fit(recipe.model))

@@ -19,13 +19,15 @@ class TrainSettings:
         batches: of sentences of similar length, or all of one shape with every length mixed: that
             one is compiled and captured once, so a GPU need not wait for Python.
         accumulate: micro-batches to one update.
-        optimizer: AdamW, or Muon for the matrices inside: an update costs a little more, and on
-            shapes half of them do.
+        optimizer: AdamW; Muon for the matrices inside: an update costs a little more, and on
+            shapes half of them do; or LAMB, for large batches.
         learning_rate: its highest value.
         encoder_rate: the share of it that the weights of an image encoder get.
+        layer_decay: each block below the last learns at this share of the rate of the one above
+            it, for weights that others have trained; 1 is off.
         schedule: how it falls after the warm-up.
         warmup: updates over which it rises to its highest value.
-        beta2: AdamW's memory of squared gradients.
+        beta2: the optimizer's memory of squared gradients.
         weight_decay: pull of the weights (not of biases, norms and embeddings) towards zero.
         clip: longest gradient allowed; 0 allows any.
         ema: decay of the running average of the weights that is validated and kept; 0 is off.
@@ -49,9 +51,10 @@ class TrainSettings:
     batch_tokens: int = 4096
     batches: Literal["similar", "mixed"] = "similar"
     accumulate: int = 1
-    optimizer: Literal["adamw", "muon"] = "adamw"
+    optimizer: Literal["adamw", "muon", "lamb"] = "adamw"
     learning_rate: float = 1e-3
     encoder_rate: float = 1.0
+    layer_decay: float = 1.0
     schedule: ScheduleKind = "inverse-sqrt"
     warmup: int = 400
     beta2: float = 0.98
@@ -80,6 +83,8 @@ class TrainSettings:
         for name in (*rates, "warmup", "patience", "save_every"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
+        if not 0 < self.layer_decay <= 1:
+            raise ConfigError(f"layer_decay={self.layer_decay} must be above 0 and at most 1")
         if not 0 <= self.seed < 1 << 32:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below {1 << 32}")
 

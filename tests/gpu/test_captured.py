@@ -31,6 +31,17 @@ def test_captured_updates_are_the_plain_ones(name: str, tmp_path: Path) -> None:
     assert losses(tmp_path / "True") == losses(tmp_path / "False")
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
+def test_captured_updates_are_the_plain_ones_by_every_optimizer(
+    optimizer: Any, tmp_path: Path
+) -> None:
+    recipe = hurried("vit-captioner", tmp_path / "data", steps=12)
+    for capture in (True, False):
+        settings = replace(recipe.train, optimizer=optimizer, capture=capture)
+        train(replace(recipe, train=settings), tmp_path / str(capture), lambda event: None)
+    assert losses(tmp_path / "True") == losses(tmp_path / "False")
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made: dict[str, Path] = {}

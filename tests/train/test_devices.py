@@ -62,7 +62,7 @@ MODELS: list[ModelConfig] = [
 
 
 @pytest.mark.usefixtures("unfused")
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
 @pytest.mark.parametrize("config", MODELS, ids=lambda one: type(one).__name__)
 def test_an_update_makes_no_float64_and_needs_no_fused_optimizer(
     config: ModelConfig, optimizer: str, data: Path
@@ -107,7 +107,7 @@ def test_a_word_that_was_cut_is_never_drawn_though_a_draw_is_rounded_to_one(
 
 
 @pytest.mark.usefixtures("unfused")
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
 @pytest.mark.parametrize("policy", ["stop", "skip"])
 def test_without_a_fused_optimizer_what_is_not_finite_is_skipped_too(
     optimizer: str, policy: str, data: Path, monkeypatch: pytest.MonkeyPatch

@@ -201,7 +201,7 @@ def test_what_others_draw_in_between_changes_nothing(data: Path) -> None:
     assert all(a.equal(b) for a, b in zip(weights(one.model), weights(other.model)))
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
 def test_restoring_a_checkpoint_restores_everything_that_later_updates_depend_on(
     optimizer: str, data: Path
 ) -> None:

@@ -43,6 +43,12 @@ def test_a_model_too_large_is_refused_before_data_are_read(
     assert "\n" not in str(raised.value)
 
 
+def test_rates_by_layer_are_refused_before_data_are_read(tmp_path: Path) -> None:
+    recipe = small_recipe("/no/such/data", layer_decay=0.8)
+    with pytest.raises(ConfigError, match=r"layer_decay=0\.8: Transformer .*; leave it at 1"):
+        train(recipe, tmp_path / "run", ignore)
+
+
 @pytest.mark.parametrize("name", ["gpt2", "transformer-base", "rnn-lm-nano", "show-attend-tell"])
 def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
     begun = time.monotonic()
@@ -55,7 +61,13 @@ def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "copies"),
-    [({}, 4), ({"ema": 0.9}, 5), ({"optimizer": "muon"}, 3), ({"precision": "float64"}, 8)],
+    [
+        ({}, 4),
+        ({"ema": 0.9}, 5),
+        ({"optimizer": "muon"}, 3),
+        ({"optimizer": "lamb"}, 4),
+        ({"precision": "float64"}, 8),
+    ],
 )
 def test_what_is_needed_is_counted_in_copies_of_the_weights(
     settings: dict[str, Any], copies: int, monkeypatch: pytest.MonkeyPatch

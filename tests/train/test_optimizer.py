@@ -1,5 +1,6 @@
 """Modules declare what an optimizer may do with their parameters: for every model that there is."""
 
+import math
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,9 +13,17 @@ from saccade.blocks.output import Readout
 from saccade.blocks.patches import Patches
 from saccade.blocks.positions import LearnedPositions
 from saccade.config import ModelConfig
+from saccade.errors import ConfigError
 from saccade.models import PRESETS
+from saccade.models.vision.attention_resnet import AttentionResNetConfig
+from saccade.models.vision.convnext import ConvNextConfig
+from saccade.models.vision.mobilenet import MobileNetConfig
+from saccade.models.vision.mvit import MvitConfig
+from saccade.models.vision.resnet import ResNetConfig
+from saccade.models.vision.swin import SwinConfig
+from saccade.models.vision.vit import VitConfig
 from saccade.train.muon import Muon
-from saccade.train.optimizer import make_optimizer, set_rate
+from saccade.train.optimizer import make_optimizer, rate_scales, set_rate
 from saccade.train.settings import TrainSettings
 
 CPU = torch.device("cpu")
@@ -107,3 +116,90 @@ def test_the_slow_part_has_its_own_rate() -> None:
     rates = {p: group["lr"] for group in optimizer.param_groups for p in group["params"]}
     assert rates[model.slow_part.weight] == rates[model.slow_part.bias] == pytest.approx(0.05)
     assert rates[model.rest.weight] == rates[model.rest.bias] == 0.5
+
+
+# Rates by layer
+
+LAYERED: dict[str, Any] = {
+    "vit": VitConfig(image=32, patch=8, width=12, depth=3, classes=5),
+    "deit3": VitConfig(image=32, patch=8, width=12, depth=2, layer_scale=0.1, classes=5),
+    "hybrid": VitConfig(
+        image=32, width=12, depth=2, reads="cnn", cnn=ResNetConfig(depth=10, width=4, classes=0)
+    ),
+    "swin": SwinConfig(width=8, depths=(2, 1), heads=(2, 2), window=4, classes=5),
+    "sl-swin": SwinConfig(
+        width=8, depths=(2, 1), heads=(2, 2), window=4, reads="shifted", local=True
+    ),
+    "mvit": MvitConfig(image=32, width=8, depths=(1, 2), classes=5),
+    "mvit v1": MvitConfig(image=32, width=8, depths=(1, 2), relative=False, class_token=True),
+    "convnext": ConvNextConfig(depths=(1, 2), widths=(8, 12), classes=5),
+    "resnet": ResNetConfig(depth=10, width=4, classes=5),
+    "attention-resnet": AttentionResNetConfig(depth=10, width=4, classes=5),
+    "mobilenet": MobileNetConfig(multiplier=0.1, classes=5),
+    "gpt": replace(PRESETS["gpt-nano"], vocabulary=30),
+}
+STEM = (
+    *("patches", "class_token", "positions", "patch_norm", "parts.0.merge"),
+    *("conv1", "bn1", "features.0.", "embedding"),
+)
+TOP = ("norm.", "head.", "fc.", "classifier.", "features.18.")
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
+@pytest.mark.parametrize("name", LAYERED)
+def test_each_block_learns_at_a_share_of_the_rate_of_the_one_above(
+    name: str, optimizer: Any
+) -> None:
+    model = LAYERED[name].build()
+    settings = TrainSettings(layer_decay=0.5, optimizer=optimizer, weight_decay=0.1)
+    made = make_optimizer(model, settings, CPU)
+    set_rate(made, 64.0)
+    rates = {p: group["lr"] for group in made.param_groups for p in group["params"]}
+    every = [p for group in made.param_groups for p in group["params"]]
+    assert len(every) == len(set(every)) == len(list(model.parameters()))
+    blocks = model.layers_upwards()
+    assert len(blocks) == len(set(blocks)) > 1
+    of_block = {p: depth for depth, block in enumerate(blocks, 1) for p in block.parameters()}
+    for path, parameter in model.named_parameters():
+        if path.startswith(STEM):
+            depth = 0
+        elif path.startswith(TOP):
+            depth = len(blocks) + 1
+        elif "merge" in path:  # it feeds the first block of its stage
+            stage = model.get_submodule(path.partition(".merge")[0])
+            depth = of_block[next(stage.blocks.parameters())]
+        else:
+            depth = of_block[parameter]
+        assert rates[parameter] == 64.0 * 0.5 ** (len(blocks) + 1 - depth), path
+    decays = {p: g["weight_decay"] for g in made.param_groups for p in g["params"]}
+    assert all(decays[p] == 0.1 * role.decays for p, role in parameter_roles(model))
+
+
+def test_layers_of_the_slow_part_start_from_its_own_rate() -> None:
+    class Captioner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.slow_part, self.rest = LAYERED["vit"].build(), nn.Linear(3, 3)
+
+    model = Captioner()
+    settings = TrainSettings(encoder_rate=0.1, layer_decay=0.5)
+    scales = rate_scales(model, settings)
+    assert scales[model.rest.weight] == 1.0
+    assert scales[model.slow_part.head.weight] == 0.1
+    assert scales[model.slow_part.patches.project.weight] == pytest.approx(0.1 * 0.5**4)
+
+
+def test_a_model_without_an_order_of_layers_refuses_and_learns_when_left_at_one() -> None:
+    model = nn.Linear(3, 3)
+    with pytest.raises(ConfigError) as error:
+        make_optimizer(model, TrainSettings(layer_decay=0.5), CPU)
+    assert str(error.value) == (
+        "layer_decay=0.5: Linear does not say which of its layers lies above which; leave it at 1"
+    )
+    assert make_optimizer(model, TrainSettings(layer_decay=1.0), CPU).param_groups
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, 1.5, math.nan])
+def test_a_share_is_above_zero_and_at_most_one(share: float) -> None:
+    with pytest.raises(ConfigError, match=f"layer_decay={share} must be above 0 and at most 1"):
+        TrainSettings(layer_decay=share)

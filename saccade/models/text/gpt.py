@@ -99,6 +99,9 @@ class Gpt(nn.Module):
         """The hidden state after each word; `output` turns it into scores of the next."""
         return self.words.decode(tokens)
 
+    def layers_upwards(self) -> list[nn.Module]:
+        return list(self.decoder)
+
     packs, capturable = True, True
 
     def packed(self, rows: Rows) -> Float[Tensor, "words D"]:

@@ -156,6 +156,9 @@ class ConvNext(ImageEncoder):
             del self.parts[stage:]
             self.norm = nn.Identity()
 
+    def layers_upwards(self) -> list[nn.Module]:
+        return [block for part in self.parts for block in part.get_submodule("blocks").children()]
+
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self.norm(self.grid(image).mean(dim=(2, 3)))
 
@@ -178,6 +181,9 @@ def _sized(depth: int, width: int, drop_path: float) -> ConvNextConfig:
 
 PRESETS: dict[str, ConvNextConfig] = {
     "convnext-nano": ConvNextConfig(depths=(2, 2, 2), widths=(48, 96, 192), layer_scale=0.1),
+    "convnext-32": ConvNextConfig(
+        depths=(3, 9, 3), widths=(96, 192, 384), patch=2, layer_scale=0.1, drop_path=0.1
+    ),
     "convnext-t": _sized(9, 96, 0.1),
     "convnext-s": _sized(27, 96, 0.4),
     "convnext-b": _sized(27, 128, 0.5),

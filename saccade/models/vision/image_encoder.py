@@ -110,6 +110,10 @@ class ImageEncoder(nn.Module, ABC):
     def drop_after(self, stage: int) -> None:
         """Give up what lies beyond a stage, for one who reads that one and no later."""
 
+    @abstractmethod
+    def layers_upwards(self) -> list[nn.Module]:
+        """The blocks, from those that the stem feeds to those that the class is read from."""
+
     def freeze(self, *parts: nn.Module) -> None:
         """Keep some parts (all by default) as they are, whoever trains what they are part of.
 

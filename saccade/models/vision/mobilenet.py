@@ -126,6 +126,8 @@ class MobileNet(ImageEncoder):
                 nn.init.normal_(module.weight, std=0.01)
                 nn.init.zeros_(module.bias)
 
+    capturable = True  # the same kernels for all images of a size
+
     @property
     def stages(self) -> int:
         return len(ENDS)
@@ -148,6 +150,9 @@ class MobileNet(ImageEncoder):
 
     def drop_after(self, stage: int) -> None:
         del self.features[ENDS[self.checked(stage) - 1] :]
+
+    def layers_upwards(self) -> list[nn.Module]:
+        return [layer for layer in self.features if isinstance(layer, InvertedResidual)]
 
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self.grid(image).mean(dim=(2, 3))

@@ -283,6 +283,9 @@ class Mvit(ImageEncoder):
             del self.parts[stage:]
             self.norm = nn.Identity()
 
+    def layers_upwards(self) -> list[nn.Module]:
+        return [block for part in self.parts for block in part.get_submodule("blocks").children()]
+
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self._read(self.tokens(image)[0])
 

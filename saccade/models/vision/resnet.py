@@ -4,7 +4,8 @@ Parameters have torchvision's names, so that its published weights load. Like to
 departs from the paper in halving the picture at a bottleneck's 3×3, not at its first 1×1.
 
 Stage s is C_s of the literature, with cells of 2ˢ × 2ˢ pixels: stage 1 is the stem before its
-pooling, stages 2 to 5 are `layer1` to `layer4`.
+pooling, stages 2 to 5 are `layer1` to `layer4`. For small images, as the paper's own for CIFAR, the
+stem neither strides nor pools: cells are 1, 1, 2, 4 and 8 pixels.
 """
 
 from dataclasses import dataclass
@@ -24,10 +25,12 @@ class ResNetConfig(ImageEncoderConfig):
     """Sizes of a ResNet. `width` is that of the first residual stage, and doubles at each.
 
     `dilated` keeps the last stage as fine as the one before: what it would skip, it looks across.
+    The `small` stem is a 3×3 convolution that leaves every pixel a cell.
     """
 
     depth: Depth = 50
     width: int = 64
+    stem: Literal["imagenet", "small"] = "imagenet"
     dilated: bool = False
 
     def __post_init__(self) -> None:
@@ -43,6 +46,11 @@ class ResNetConfig(ImageEncoderConfig):
     def expansion(self) -> int:
         """How much wider a stage's output is than the inside of its blocks."""
         return 4 if self.depth >= 50 else 1
+
+    def halvings(self, stage: int) -> int:
+        """How often the image was halved up to a stage."""
+        often = stage if self.stem == "imagenet" else max(0, stage - 2)
+        return often - (self.dilated and stage == 5)
 
     def build(self) -> "ResNet":
         return ResNet(self)
@@ -123,9 +131,11 @@ class ResNet(ImageEncoder):
     def __init__(self, config: ResNetConfig) -> None:
         super().__init__()
         self.config = config
-        self.conv1 = nn.Conv2d(3, config.width, 7, 2, 3, bias=False)
+        small = config.stem == "small"
+        side, stride = (3, 1) if small else (7, 2)
+        self.conv1 = nn.Conv2d(3, config.width, side, stride, side // 2, bias=False)
         self.bn1 = nn.BatchNorm2d(config.width)
-        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        self.maxpool = nn.Identity() if small else nn.MaxPool2d(3, 2, 1)
         self.layer1 = self._stage(2)
         self.layer2 = self._stage(3)
         self.layer3 = self._stage(4)
@@ -134,6 +144,8 @@ class ResNet(ImageEncoder):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    capturable = True  # the same kernels for all images of a size
 
     @property
     def stages(self) -> int:
@@ -146,7 +158,7 @@ class ResNet(ImageEncoder):
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """The map after a stage: h = ⌈H / 2ˢ⌉, and where dilated that of stage 4 at stage 5."""
+        """The map after a stage: h = ⌈H / 2ⁿ⌉ after n halvings; where dilated, stage 5 has none."""
         stage = self.checked(stage)
         x = self.bn1(self.conv1(image)).relu_()
         if stage == 1:
@@ -157,11 +169,15 @@ class ResNet(ImageEncoder):
         return x
 
     def cells(self, stage: int | None = None) -> tuple[float, float]:
-        return halved(min(self.checked(stage), 4 if self.config.dilated else 5))
+        return halved(self.config.halvings(self.checked(stage)))
 
     def drop_after(self, stage: int) -> None:
         for name in ("layer1", "layer2", "layer3", "layer4")[self.checked(stage) - 1 :]:
             setattr(self, name, nn.Identity())
+
+    def layers_upwards(self) -> list[nn.Module]:
+        stages = self.layer1, self.layer2, self.layer3, self.layer4
+        return [block for stage in stages for block in stage.children()]
 
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self.grid(image).mean(dim=(2, 3))
@@ -195,6 +211,7 @@ class ResNet(ImageEncoder):
 PRESETS: dict[str, ResNetConfig] = {
     "resnet-nano": ResNetConfig(depth=18, width=16),
     "resnet-mini": ResNetConfig(depth=10, width=32),
+    "resnet-18-small": ResNetConfig(depth=18, stem="small"),
     "resnet-18": ResNetConfig(depth=18),
     "resnet-34": ResNetConfig(depth=34),
     "resnet-50": ResNetConfig(depth=50),

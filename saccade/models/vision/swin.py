@@ -2,12 +2,15 @@
 
 Liu et al. 2021, arXiv:2103.14030. Departs from the authors' code in reading images of any size and
 aspect: where windows do not tile the map, cells that are none are looked at by nobody.
+
+For few images (Lee et al. 2021, arXiv:2112.13492) patches and what is merged overlap, and attention
+is local. It departs from their code in having no absolute positions beside the relative ones.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +25,7 @@ from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.parameters import FREE, Role
 from saccade.blocks.dropout import Dropout, growing
 from saccade.blocks.encoder import EncoderLayer
-from saccade.blocks.patches import Patches
+from saccade.blocks.patches import CORNERS, Patches, ShiftedPatches, to_corners
 from saccade.blocks.stack import stacked, sublayers
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
@@ -44,6 +47,8 @@ class SwinConfig(ImageEncoderConfig):
         expansion: how much wider the MLPs are inside.
         dropout: of what the patches are, and of what each block adds.
         drop_path: how often the last block is left out for an image; those before it less often.
+        reads: patches as they are, or with shifted copies of the image, and of each map merged.
+        local: attention with a learnt temperature for each head, in which no cell sees itself.
     """
 
     patch: int = 4
@@ -54,6 +59,8 @@ class SwinConfig(ImageEncoderConfig):
     expansion: int = 4
     dropout: float = 0.0
     drop_path: float = 0.0
+    reads: Literal["patches", "shifted"] = "patches"
+    local: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,6 +129,11 @@ def _mask(windows: MapWindows, device: torch.device) -> Bool[Tensor, "windows 1 
 
 
 @lru_cache(maxsize=64)
+def _others(cells: int, device: torch.device) -> Bool[Tensor, "1 1 T T"]:
+    return masks.not_itself(cells, cells, device=device)
+
+
+@lru_cache(maxsize=64)
 def relative_index(window: tuple[int, int], side: int, device: torch.device) -> Int[Tensor, "T T"]:
     """Which row of a table of (2 side − 1)² offsets belongs to each pair of cells.
 
@@ -138,9 +150,9 @@ class WindowAttention(MultiHeadAttention):
     softmax(q kᵀ / √K + B) v
     """
 
-    def __init__(self, width: int, *, heads: int, window: int) -> None:
+    def __init__(self, width: int, *, heads: int, window: int, local: bool = False) -> None:
         axis = Axis("image", "window", window, window)
-        super().__init__(width, heads=heads, rows=axis, columns=axis)
+        super().__init__(width, heads=heads, rows=axis, columns=axis, local=local)
         self.window = window
         self.offsets = nn.Parameter(torch.empty((2 * window - 1) ** 2, heads))
         nn.init.trunc_normal_(self.offsets, std=0.02)
@@ -159,15 +171,20 @@ class WindowAttention(MultiHeadAttention):
         q, k, v = self._fused_qkv(x.flatten(0, 1))  # (B · windows, N, T, K)
         index = relative_index(windows.window, self.window, x.device)
         bias = self.offsets[index].permute(2, 0, 1)[None]  # (1, N, T, T)
-        mask = windows.mask(x.device)
-        if self.watcher is not None or self.locality is not None:
+        mask, scale = windows.mask(x.device), None
+        if self.watcher is not None:
             each = None if mask is None else mask.repeat(batch, 1, 1, 1)
             heads = self.attended(q, k, v, mask=each, bias=bias)
             return heads.transpose(1, 2).flatten(2).unflatten(0, (batch, count))
+        if self.locality is not None:
+            q, scale = self.locality.sharpened(q), 1.0
+            mask = masks.both(mask, _others(x.shape[2], x.device))
         if mask is not None:
-            bias = bias.expand(count, -1, -1, -1).masked_fill(~mask, -torch.inf).flatten(0, 1)[None]
+            bias = bias.expand(len(mask), -1, -1, -1).masked_fill(~mask, -torch.inf)
+        if len(bias) > 1:
+            bias = bias.flatten(0, 1)[None]
             q, k, v = (one.unflatten(0, (batch, count)).flatten(1, 2) for one in (q, k, v))
-        heads = fused(q, k, v, bias=bias)
+        heads = fused(q, k, v, bias=bias, scale=scale)
         heads = heads.view(batch, count, self.heads, -1, self.head_width)
         return heads.transpose(2, 3).flatten(3)
 
@@ -208,9 +225,39 @@ class PatchMerging(nn.Module):
         self.reduce = nn.Linear(4 * width, 2 * width, bias=False)
 
     def forward(self, x: Float[Tensor, "B h w D"]) -> Float[Tensor, "B h2 w2 D2"]:
-        x = F.pad(x, (0, 0, 0, x.shape[2] % 2, 0, x.shape[1] % 2))
-        four = [x[:, down::2, across::2] for across in (0, 1) for down in (0, 1)]
-        return self.reduce(self.norm(torch.cat(four, dim=-1)))
+        return self.reduce(self.norm(neighbours(_even(x))))
+
+
+class ShiftedMerging(nn.Module):
+    """The same where neighbourhoods overlap: also of the map moved to each corner by a cell.
+
+    y = W norm([x; ↖x; ↗x; ↙x; ↘x], each as x₀₀; x₁₀; x₀₁; x₁₁) + b
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        inputs = 4 * (1 + len(CORNERS)) * width
+        self.norm = nn.LayerNorm(inputs, EPSILON)
+        self.reduce = nn.Linear(inputs, 2 * width)
+
+    def forward(self, x: Float[Tensor, "B h w D"]) -> Float[Tensor, "B h2 w2 D2"]:
+        maps = _even(x).permute(0, 3, 1, 2)
+        copies = [neighbours(one.permute(0, 2, 3, 1)) for one in (maps, *to_corners(maps, 1))]
+        return self.reduce(self.norm(torch.cat(copies, dim=-1)))
+
+
+MERGES: dict[str, type[nn.Module]] = {"patches": PatchMerging, "shifted": ShiftedMerging}
+
+
+def _even(x: Float[Tensor, "B h w D"]) -> Float[Tensor, "B he we D"]:
+    """Filled up with zeros to whole pairs of cells."""
+    return F.pad(x, (0, 0, 0, x.shape[2] % 2, 0, x.shape[1] % 2))
+
+
+def neighbours(x: Float[Tensor, "B h w D"]) -> Float[Tensor, "B h2 w2 D4"]:
+    """Each four cells that lie together as one: [x₀₀; x₁₀; x₀₁; x₁₁]."""
+    four = [x[:, down::2, across::2] for across in (0, 1) for down in (0, 1)]
+    return torch.cat(four, dim=-1)
 
 
 class SwinStage(nn.Module):
@@ -218,19 +265,20 @@ class SwinStage(nn.Module):
 
     def __init__(self, config: SwinConfig, number: int, rates: Iterator[float]) -> None:
         super().__init__()
-        width, self.side = config.width << number, config.window
+        width, side = config.width << number, config.window
+        self.side, heads = side, config.heads[number]
         self.pixels = float(config.patch << number)
-        self.merge = PatchMerging(width // 2) if number else nn.Identity()
+        self.merge = MERGES[config.reads](width // 2) if number else nn.Identity()
         self.blocks = nn.ModuleList(
             EncoderLayer(
                 width,
-                heads=config.heads[number],
+                heads=heads,
                 hidden=config.expansion * width,
                 dropout=config.dropout,
                 residual="pre",
                 epsilon=EPSILON,
                 activation=F.gelu,
-                attention=WindowAttention(width, heads=config.heads[number], window=config.window),
+                attention=WindowAttention(width, heads=heads, window=side, local=config.local),
                 drop_path=next(rates),
             )
             for _ in range(config.depths[number])
@@ -248,8 +296,9 @@ class Swin(ImageEncoder):
     def __init__(self, config: SwinConfig) -> None:
         super().__init__()
         self.config = config
-        self.patches = Patches(config.width, side=config.patch)
-        self.patch_norm = nn.LayerNorm(config.width, EPSILON)
+        shifted = config.reads == "shifted"  # which norms before it projects
+        self.patches = (ShiftedPatches if shifted else Patches)(config.width, side=config.patch)
+        self.patch_norm = nn.Identity() if shifted else nn.LayerNorm(config.width, EPSILON)
         self.dropout = Dropout(config.dropout)
         rates = growing(config.drop_path, sum(config.depths))
         self.parts = nn.ModuleList(
@@ -297,6 +346,9 @@ class Swin(ImageEncoder):
             del self.parts[stage:]
             self.norm = nn.Identity()
 
+    def layers_upwards(self) -> list[nn.Module]:
+        return [block for part in self.parts for block in part.get_submodule("blocks").children()]
+
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         return self._map(image, self.stages).mean(dim=(1, 2))
 
@@ -320,8 +372,24 @@ def _sized(width: int, depth: int, heads: int, drop_path: float) -> SwinConfig:
     )
 
 
+# As published for images of 32 pixels; for 64 the patches are twice as large.
+_few = partial(
+    SwinConfig,
+    patch=2,
+    depths=(2, 6, 4),
+    heads=(3, 6, 12),
+    window=4,
+    expansion=2,
+    drop_path=0.1,
+)
+
+
 PRESETS: dict[str, SwinConfig] = {
     "swin-nano": SwinConfig(width=48, depths=(2, 2), heads=(3, 6), window=4, expansion=2),
+    "swin-32": _few(),
+    "sl-swin-32": _few(reads="shifted", local=True),
+    "swin-64": _few(patch=4),
+    "sl-swin-64": _few(patch=4, reads="shifted", local=True),
     "swin-t": _sized(96, 6, 3, 0.2),
     "swin-s": _sized(96, 18, 3, 0.3),
     "swin-b": _sized(128, 18, 4, 0.5),

@@ -48,6 +48,7 @@ from saccade.models.vision.image_encoder import (
 )
 from saccade.models.vision.resnet import ResNet, ResNetConfig
 
+CNN_STAGE = 4  # whose cells a hybrid reads: the last but one
 SLOWEST = 20.0  # a wave of the first positions is no longer than some images side by side
 
 
@@ -93,8 +94,11 @@ class VitConfig(ImageEncoderConfig):
         super().__post_init__()
         check_positive(self, "image", "patch", "width", "depth", "heads", "expansion")
         check_fraction(self, "dropout", "drop_path")
-        if self.reads == "cnn" and self.patch != 16:
-            raise ConfigError(f"patch={self.patch}: the cells of a CNN that are read are 16 pixels")
+        cell = 1 << self.cnn.halvings(CNN_STAGE)
+        if self.reads == "cnn" and self.patch != cell:
+            raise ConfigError(
+                f"patch={self.patch}: the cells of the CNN that are read are {cell} pixels"
+            )
         if self.image % self.patch:
             raise ConfigError(f"patch={self.patch} does not tile image={self.image}")
         if self.width % self.heads:
@@ -230,6 +234,9 @@ class Vit(ImageEncoder):
             del self.encoder[stage:]
             self.norm = nn.Identity()
 
+    def layers_upwards(self) -> list[nn.Module]:
+        return list(self.encoder)
+
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         """The hidden state at the class token.
 
@@ -276,23 +283,22 @@ class CnnCells(Patches):
     xₚ = W · CNN(image)ₚ + b
     """
 
-    def __init__(self, width: int, cnn: ResNet) -> None:
-        super().__init__(width, side=16)
-        self.stage = cnn.stages - 1
-        cnn.drop_after(self.stage)
-        self.cnn, self.project = cnn, Linear(cnn.channels(self.stage), width)
+    def __init__(self, width: int, *, side: int, cnn: ResNet) -> None:
+        super().__init__(width, side=side)
+        cnn.drop_after(CNN_STAGE)
+        self.cnn, self.project = cnn, Linear(cnn.channels(CNN_STAGE), width)
 
     def roles(self) -> dict[str, Role]:
         return {}  # cells are vectors like any others
 
     def cut(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B P pixels"]:
-        return self.cnn.grid(image, self.stage).flatten(2).mT.contiguous()
+        return self.cnn.grid(image, CNN_STAGE).flatten(2).mT.contiguous()
 
 
 READERS: dict[str, Callable[[VitConfig], Patches]] = {
     "patches": lambda config: Patches(config.width, side=config.patch),
     "shifted": lambda config: ShiftedPatches(config.width, side=config.patch),
-    "cnn": lambda config: CnnCells(config.width, config.cnn.build()),
+    "cnn": lambda config: CnnCells(config.width, side=config.patch, cnn=config.cnn.build()),
 }
 
 
@@ -352,10 +358,11 @@ _base = partial(VitConfig, width=768, heads=12)
 _large = partial(VitConfig, width=1024, depth=24, heads=16)
 _huge = partial(VitConfig, width=1280, depth=32, heads=16, patch=14)
 _deit3 = partial(replace, layer_scale=1e-4, class_position=False)
-# As published for images of 32 pixels; for 64 the patches are twice as large.
-_tiny = partial(
+# As published for few images, of 32 pixels; for 64 the patches are twice as large.
+_few = partial(
     VitConfig, image=32, patch=4, depth=9, heads=12, expansion=2, drop_path=0.1, biased=False
 )
+_thin = ResNetConfig(depth=10, width=32, stem="small", classes=0)
 
 
 PRESETS: dict[str, VitConfig] = {
@@ -375,8 +382,11 @@ PRESETS: dict[str, VitConfig] = {
     "deit3-b-16": _deit3(_base(), drop_path=0.2),
     "deit3-l-16": _deit3(_large(), drop_path=0.45),
     "deit3-h-14": _deit3(_huge(), drop_path=0.6),
-    "vit-small-data": _tiny(),
-    "sl-vit": _tiny(reads="shifted", local=True),
+    "vit-small-data": _few(),
+    "sl-vit": _few(reads="shifted", local=True),
+    "vit-small-data-64": _few(image=64, patch=8),
+    "sl-vit-64": _few(image=64, patch=8, reads="shifted", local=True),
+    "hybrid-small-data": _few(reads="cnn", cnn=_thin),
     "hybrid-s-16": _small(reads="cnn"),
     "hybrid-b-16": _base(reads="cnn"),
 }

@@ -22,7 +22,7 @@ from saccade.models.vision import attention_resnet, convnext, mvit, resnet, swin
 from saccade.models.vision.convnext import ConvNextConfig
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
 from saccade.models.vision.mvit import MvitConfig
-from saccade.models.vision.swin import MapWindows, SwinConfig
+from saccade.models.vision.swin import SwinConfig
 from saccade.models.vision.vit import VitConfig
 
 PRESETS: dict[str, ImageEncoderConfig] = {
@@ -69,6 +69,9 @@ GIGA = {  # multiply-adds of one image of 224 × 224, measured on timm's
 }
 SMALL: dict[str, ImageEncoderConfig] = {
     "swin": SwinConfig(width=16, depths=(2, 2), heads=(2, 4), window=4, classes=5),
+    "sl-swin": SwinConfig(
+        width=16, depths=(2, 2), heads=(2, 4), window=4, reads="shifted", local=True, classes=5
+    ),
     "convnext": ConvNextConfig(depths=(1, 1, 1), widths=(8, 12, 16), layer_scale=0.5, classes=5),
     "mvitv2": MvitConfig(image=32, width=8, depths=(1, 2, 1), classes=5),
     "mvitv1": MvitConfig(
@@ -112,9 +115,20 @@ SMALL: dict[str, ImageEncoderConfig] = {
         cnn=resnet.ResNetConfig(depth=10, width=8, classes=0),
         classes=5,
     ),
+    "hybrid-small": VitConfig(
+        image=32,
+        patch=4,
+        width=16,
+        depth=2,
+        heads=2,
+        reads="cnn",
+        cnn=resnet.ResNetConfig(depth=10, width=8, stem="small", classes=0),
+        classes=5,
+    ),
     "attention-resnet": attention_resnet.AttentionResNetConfig(depth=10, width=8, classes=5),
+    "resnet-small": resnet.ResNetConfig(depth=10, width=8, stem="small", classes=5),
 }
-WATCHED = [name for name in SMALL if name != "convnext"]
+WATCHED = [name for name in SMALL if name not in ("convnext", "resnet-small")]
 
 
 def count(config: ImageEncoderConfig) -> int:
@@ -125,21 +139,6 @@ def count(config: ImageEncoderConfig) -> int:
 @pytest.mark.parametrize("name", SIZES)
 def test_published_sizes_have_their_published_number_of_parameters(name: str) -> None:
     assert count(PRESETS[name]) == SIZES[name]
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "millions"),
-    [
-        ("vit-small-data", {"classes": 100}, 2.710),
-        ("sl-vit", {"classes": 100}, 2.747),
-        ("vit-small-data", {"classes": 200, "image": 64, "patch": 8}, 2.757),
-        ("sl-vit", {"classes": 200, "image": 64, "patch": 8}, 2.906),
-    ],
-)
-def test_those_for_few_images_have_as_many_as_their_authors(
-    name: str, change: dict[str, int], millions: float
-) -> None:
-    assert round(count(replace(PRESETS[name], **change)) / 1e6, 3) == millions
 
 
 @pytest.mark.parametrize("name", [*[pytest.param(n, marks=pytest.mark.slow) for n in GIGA]])
@@ -253,44 +252,6 @@ def test_a_local_token_does_not_look_at_itself_and_has_a_temperature_of_its_own(
     for view in views:
         assert not view.weights().diagonal(dim1=2, dim2=3).any()
     assert model.encoder[0].self_attention.locality.scale.shape == (2,)
-
-
-# Windows
-
-
-@pytest.mark.parametrize(("height", "width"), [(8, 8), (7, 9), (4, 13), (3, 5), (12, 4)])
-@pytest.mark.parametrize("shifted", [False, True])
-def test_windows_are_cut_and_joined_and_see_only_their_neighbours(
-    height: int, width: int, shifted: bool
-) -> None:
-    windows = MapWindows.over(height, width, 4, shifted=shifted)
-    cells = torch.arange(1.0, 1 + height * width).view(1, height, width, 1)
-    cut = windows.cut(cells)
-    assert torch.equal(windows.joined(cut), cells)
-    mask = windows.mask(cells.device)
-    for number, window in enumerate(cut[0, :, :, 0].long() - 1):
-        for i, one in enumerate(window.tolist()):
-            for j, other in enumerate(window.tolist()):
-                near = one >= 0 and other >= 0 and _near(one, other, width, windows.window)
-                seen = True if mask is None else bool(mask[number, 0, i, j])
-                assert seen == near or one < 0  # what is no cell looks at nobody's expense
-
-
-def _near(one: int, other: int, width: int, window: tuple[int, int]) -> bool:
-    down, across = abs(one // width - other // width), abs(one % width - other % width)
-    return down < window[0] and across < window[1]
-
-
-@torch.no_grad()
-def test_what_lies_beyond_the_image_is_not_read() -> None:
-    """A map that windows do not tile: its cells know nothing of what it was filled up with."""
-    model = fresh("swin")
-    site, seen = model.parts[0].blocks[0].self_attention, []
-    site.watcher = seen.append
-    model.grid(image(1, 36, 36), 1)  # nine cells a side, windows of four
-    weights = seen[0].weights().view(3, 3, 2, 4, 4, 4, 4)
-    assert not weights[2, :, :, :, :, 1:, :].any()
-    assert not weights[:, 2, :, :, :, :, 1:].any()
 
 
 # Others' libraries

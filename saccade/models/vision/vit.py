@@ -116,7 +116,7 @@ class VitConfig(ImageEncoderConfig):
     @property
     def cells(self) -> tuple[float, float]:
         """In pixels: where the middle of the first patch or cell lies, and how far the next is."""
-        return halved(4) if self.reads == "cnn" else tiles(self.patch)
+        return halved(self.cnn.halvings(CNN_STAGE)) if self.reads == "cnn" else tiles(self.patch)
 
     def build(self) -> "Vit":
         return Vit(self)

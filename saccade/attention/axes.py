@@ -10,7 +10,7 @@ from saccade.data.images.lattice import Lattice
 
 
 @runtime_checkable
-class Windows(Protocol):
+class WindowLayout(Protocol):
     """How a map of cells is cut into windows, each read row by row, and joined again."""
 
     @property
@@ -46,7 +46,7 @@ class Axis:
     first: float = 0.5
     apart: float = 1.0
     pixels: float = 0.0
-    windows: Windows | None = None
+    windows: WindowLayout | None = None
 
     @property
     def lattice(self) -> Lattice:

@@ -298,11 +298,12 @@ class Mvit(ImageEncoder):
     def grid_and_scores(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
-        x, shape = self.tokens(image, stage)
+        (x, shape), after = self.tokens(image, stage), self.checked(stage)
         extra = int(self.config.class_token)
         grid = x[:, extra:].mT.unflatten(2, shape)
-        x = torch.cat([x[:, :extra], grid.flatten(2).mT], dim=1)
-        x, _ = self._between(x, shape, self.checked(stage), self.stages)
+        if after < self.stages or not extra:  # else the scores need the class token alone
+            x = torch.cat([x[:, :extra], grid.flatten(2).mT], dim=1)
+            x, _ = self._between(x, shape, after, self.stages)
         return grid, self.head(self._read(x))
 
 

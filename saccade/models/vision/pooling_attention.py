@@ -136,6 +136,7 @@ def resized_offsets(table: Float[Tensor, "offsets K"], count: int) -> Float[Tens
 
 
 @lru_cache(maxsize=64)
+@torch.inference_mode(False)  # what is kept serves training too
 def relative_index(queries: int, keys: int, device: torch.device) -> Int[Tensor, "T S"]:
     """Which offset lies between each query and each key of a side, counted in the finer of both.
 

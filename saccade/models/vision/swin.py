@@ -123,17 +123,20 @@ class MapWindows(NamedTuple):
 
 
 @lru_cache(maxsize=64)
+@torch.inference_mode(False)  # what is kept serves training too
 def _mask(windows: MapWindows, device: torch.device) -> Bool[Tensor, "windows 1 T T"]:
     height, width, window, shift = windows
     return masks.shifted_windows(height, width, window, shift).to(device)
 
 
 @lru_cache(maxsize=64)
+@torch.inference_mode(False)
 def _others(cells: int, device: torch.device) -> Bool[Tensor, "1 1 T T"]:
     return masks.not_itself(cells, cells, device=device)
 
 
 @lru_cache(maxsize=64)
+@torch.inference_mode(False)
 def relative_index(window: tuple[int, int], side: int, device: torch.device) -> Int[Tensor, "T T"]:
     """Which row of a table of (2 side − 1)² offsets belongs to each pair of cells.
 

@@ -246,7 +246,7 @@ def _score(scores: Float[Tensor, "B classes"], target: Classes) -> Float[Tensor,
             f"target={target.tolist()} must name a class from 0 to {scores.shape[1] - 1} for each "
             f"of {len(scores)} images"
         )
-    return scores.gather(1, target.to(scores.device)[:, None]).sum()
+    return scores.gather(1, target.to(scores.device).clone()[:, None]).sum()
 
 
 def _slope(score: Float[Tensor, ""], of: Tensor) -> Tensor | None:

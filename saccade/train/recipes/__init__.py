@@ -1,4 +1,4 @@
-"""Every recipe by its name. Those for photographs need data; no other needs any argument."""
+"""Every recipe by its name. Those that were measured on real data need data of such a kind."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,12 @@ from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import text as recipes_text
 
-RECIPES: dict[str, Recipe] = {**recipes_text.RECIPES, **recipes_captioning.RECIPES}
+MEASURED: dict[str, Recipe] = {**recipes_text.MEASURED, **recipes_captioning.MEASURED}
+RECIPES: dict[str, Recipe] = {
+    **recipes_text.BUILT_IN,
+    **recipes_captioning.BUILT_IN,
+    **MEASURED,
+}
 
 
 def recipe(name: str) -> Recipe:

@@ -232,6 +232,10 @@ class TaskSettings(ABC):
         }
         return replace(self, **sizes)
 
+    def fitted_sizes(self) -> dict[str, int]:
+        """What the data decide of a model: the most that it may be, unless they are known."""
+        return {name: vars(self)[name] for name in sorted(self.fitted)}
+
     def located(self) -> Self:
         """With the data's place from the root: a run is used from anywhere."""
         return replace(self, data=str(Path(self.data).absolute())) if self.data else self

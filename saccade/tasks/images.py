@@ -12,7 +12,7 @@ from torch import Tensor
 
 from saccade.data import shapes
 from saccade.data.images.cache import ImageCache
-from saccade.data.shapes import Scene, ShapesSettings
+from saccade.data.shapes import Scene
 from saccade.tasks.base import Progress
 
 
@@ -53,16 +53,15 @@ def digest(images: ImageSource) -> str:
 
 
 def draw_scenes(
-    split: str, count: int, how: ShapesSettings, progress: Progress
-) -> tuple[list[Scene], UInt8[Tensor, "count 3 size size"]]:
-    """The first scenes of a split of shapes, drawn now, and their images."""
-    scenes = [shapes.scene(split, index, how) for index in range(count)]
-    images = torch.empty(count, 3, how.size, how.size, dtype=torch.uint8)
+    scenes: list[Scene], side: int, progress: Progress
+) -> UInt8[Tensor, "count 3 side side"]:
+    """Scenes of shapes as images, drawn now."""
+    images = torch.empty(len(scenes), 3, side, side, dtype=torch.uint8)
     for index, scene in enumerate(scenes):
-        pixels = torch.from_numpy(shapes.render(scene, how.size))  # (H, W, 3)
+        pixels = torch.from_numpy(shapes.render(scene, side))  # (H, W, 3)
         images[index] = pixels.permute(2, 0, 1)
-        progress(index + 1, count)
-    return scenes, images
+        progress(index + 1, len(scenes))
+    return images
 
 
 def cache_folder() -> Path:

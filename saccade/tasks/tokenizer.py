@@ -30,6 +30,11 @@ def trained_tokenizer(
     kept = how.asset(TOKENIZER)
     if kept is not None:
         return Vocabulary.load(kept)
+    return learnt(settings, texts)
+
+
+def learnt(settings: TokenizerSettings, texts: Iterable[str]) -> Vocabulary:
+    """What a task's settings make of some texts."""
     size, lowercase = settings.vocabulary, settings.lowercase
     return Vocabulary.train(texts, level=settings.level, size=size, lowercase=lowercase)
 

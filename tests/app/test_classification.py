@@ -30,7 +30,8 @@ def run(capsys: Capture, *arguments: object) -> tuple[int, str, str]:
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
         code = run_command(list(map(str, arguments)), patch)
-    return code, *capsys.readouterr()
+    said = capsys.readouterr()
+    return code, said.out, said.err
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def images(tmp_path: Path) -> Path:
 
 
 def test_many_images_give_what_each_gives_alone(classifier: Path) -> None:
-    model, given, told = load_classifier(classifier), list(some_pictures().values()), []
+    model, given, told = load_classifier(classifier), list(some_pictures().values()), list[Any]()
     together = model.predict(given, progress=lambda *done: told.append(done))
     alone = [model.predict(image) for image in given]
     for one, other in zip(together, alone):
@@ -157,12 +158,13 @@ def test_a_look_from_python_of_another_class_or_a_single_head(classifier: Path) 
     assert [row.rpartition(", ")[2] for row in heads.rows] == ["head 0", "head 1"]
     assert model.look(image, layer=0, head=1).rows == heads.rows[1:]
     assert look.document().kind == "classification"
-    for wrong, message in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"of": "dog"}, "of='dog' is no class"),
         ({"head": 1}, "head=1 is of a layer"),
         ({"layer": 0, "head": 7}, "has no head 7"),
         ({"layer": 9}, "9"),
-    ):
+    )
+    for wrong, message in cases:
         with pytest.raises(ConfigError, match=message):
             model.look(image, **wrong)
 

@@ -1,5 +1,7 @@
 """Sizes that this machine cannot train are refused in one line, before anything is allocated."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +59,17 @@ def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
     assert {p.device.type for p in outline(PRESETS[name]).parameters()} == {"meta"}
     if count < 10_000_000:
         assert count == sum(p.numel() for p in PRESETS[name].build().parameters())
+
+
+def test_an_outline_draws_no_numbers_and_loads_no_compiler() -> None:
+    """Which would take a second or two of every command that loads a run."""
+    code = (
+        "import sys, torch; from saccade.models import PRESETS; before = torch.get_rng_state();"
+        "from saccade.train.memory import outline; outline(PRESETS['transformer-nano']);"
+        "outline(PRESETS['rnn-attention-small']); assert 'torch._dynamo' not in sys.modules;"
+        "assert torch.equal(before, torch.get_rng_state())"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize(

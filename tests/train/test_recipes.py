@@ -9,6 +9,7 @@ import pytest
 from small import small_recipe
 
 from saccade.errors import ConfigError
+from saccade.tasks.base import Preparation
 from saccade.train.folder import changes
 from saccade.train.recipe import (
     from_table,
@@ -35,6 +36,24 @@ def test_a_recipe_takes_the_size_of_its_tokenizer(name: str) -> None:
     sized = replace(RECIPES[name], model=replace(RECIPES[name].model, **sizes))
     assert sized.model.vocabulary == 77  # type: ignore[attr-defined]
     assert list(changes(RECIPES[name], sized)) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["rnn-lm", "gpt", "transformer", "rnn-seq2seq", "show-attend-tell", "equalizer"]
+)
+def test_a_recipe_knows_what_the_built_in_data_make_of_its_model(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 4)
+    chosen = RECIPES[name]
+    fewer = {"pairs": 1000, "scenes": 150}  # of lingua these fill a vocabulary, as more do
+    some: Any = {key: few for key, few in fewer.items() if key in vars(chosen.task)}
+    task = replace(chosen.task, **some).prepare(Preparation(budget=1024, seed=0))
+    fitted = vars(task.fit(chosen.model))
+    known = chosen.task.fitted_sizes()
+    assert known == {size: fitted[size] for size in chosen.task.fitted}
+    own = replace(chosen.task, data="my-corpus").fitted_sizes()
+    assert own == {size: vars(chosen.task)[size] for size in chosen.task.fitted}
 
 
 def test_an_unknown_recipe_is_told_the_known_ones() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -76,6 +77,8 @@ LESS = {
     "export": "export where there is more, or from a smaller model",
     "bench": "lower the sizes that it compares",
 }
+
+FIRST_SPEAKS = 5.0  # seconds for the first of many processes to fail as well
 
 
 def usage() -> str:
@@ -159,7 +162,14 @@ def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
 
 
 def _fail(message: str, code: int) -> None:
+    """Say it once: of the processes that torchrun has started here, the first says what all have.
+
+    torchrun then ends the others; one that is not ended is alone with its error, and says it.
+    """
     from saccade.app.cli.output import fail
 
-    fail(message)
+    with suppress(Stopped):
+        if os.environ.get("LOCAL_RANK", "0") != "0":
+            time.sleep(FIRST_SPEAKS)
+        fail(message)
     sys.exit(code)

@@ -18,11 +18,11 @@ from saccade.train.files import read_json
 from saccade.train.folder import RunFolder, changes
 from saccade.train.memory import count_parameters
 from saccade.train.recipe import Recipe, save_recipe, shown, to_table
-from saccade.train.recipes import RECIPES, recipe
+from saccade.train.recipes import MEASURED, RECIPES, recipe
 
 
 def list_command(*, json: bool = False) -> None:
-    """List every recipe under its lecture: what it is, and its size with its largest vocabulary.
+    """List every recipe under its lecture: what it is, and its size.
 
     Args:
         json: print as JSON.
@@ -33,7 +33,7 @@ def list_command(*, json: bool = False) -> None:
             "system": one.system,
             "about": one.about,
             "lecture": one.lecture,
-            **_sizes(one),
+            **_sizes(name, one),
         }
         for name, one in RECIPES.items()
     ]
@@ -44,12 +44,16 @@ def list_command(*, json: bool = False) -> None:
     for system, lecture in dict.fromkeys((row["system"], row["lecture"]) for row in rows):
         console.print(f"{system}  {lecture}", style="bold", markup=False)
         console.print(_under([row for row in rows if row["system"] == system]))
-    say("Sizes are with the largest vocabulary that a recipe takes; data of few words need less.")
+    say(
+        "Sizes are those on the built-in data; of recipes for data of your own, those with the "
+        "largest vocabulary that they take."
+    )
 
 
-def _sizes(chosen: Recipe) -> dict[str, int]:
-    """Parameters of a model as it is trained, if the data fill its vocabulary."""
-    sizes: dict[str, Any] = {name: vars(chosen.task)[name] for name in sorted(chosen.task.fitted)}
+def _sizes(name: str, chosen: Recipe) -> dict[str, int]:
+    """Parameters of a model as it is trained on the built-in data, or on some that fill it."""
+    task = replace(chosen.task, data="your own") if name in MEASURED else chosen.task
+    sizes: dict[str, Any] = task.fitted_sizes()
     return {"parameters": count_parameters(replace(chosen.model, **sizes)), **sizes}
 
 
@@ -61,7 +65,8 @@ def _under(rows: list[dict[str, Any]]) -> Table:
     table.add_column(no_wrap=True, justify="right", min_width=6)
     table.add_column()
     for row in rows:
-        size = f"{row['parameters'] / 1e6:.1f} M"
+        count = row["parameters"]
+        size = f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
         table.add_row(f"  {row['recipe']}", size, row["about"])
     return table
 
@@ -87,7 +92,7 @@ def describe_command(
         described = {"family": family(chosen.model), **vars(chosen.model)}
         described |= {"parameters": count_parameters(chosen.model), "trains as": chosen.about}
     else:
-        described = {**to_table(chosen), **_sizes(chosen)}
+        described = {**to_table(chosen), **_sizes(name, chosen)}
     if json:
         print_json(described)
     else:

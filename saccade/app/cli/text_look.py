@@ -10,7 +10,6 @@ from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
 from saccade.app.look.draw.terminal import terminal
 from saccade.app.look.settings import LookSettings, Selection, refuse_selection
-from saccade.errors import ConfigError
 
 LONG = 60  # rows that are still printed
 
@@ -33,7 +32,8 @@ def look_at_text(
         refuse_selection(select)
     if prints:
         with busy("looking"):
-            found: MatrixLook = models[0].look(text, how, **vars(select))
+            most = None if out is not None else LONG
+            found: MatrixLook = models[0].look(text, how, **vars(select) | {"most_rows": most})
         if writes:
             tell(found.caption)
         _print(found, out)
@@ -46,8 +46,6 @@ def look_at_text(
 def _print(look: MatrixLook, out: Path | None) -> None:
     if len(look.rows) <= LONG:
         tell_drawing(look.text(**terminal()))
-    elif out is None:
-        raise ConfigError(f"{len(look.rows)} rows are too many to print; name a file with --out")
     if out is not None and out.suffix != ".html":
         with warnings_said():
             written = look.save(out)

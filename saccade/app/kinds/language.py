@@ -31,7 +31,7 @@ from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.kinds.text_lines import Rows, predict_lines
 from saccade.app.kinds.writing import WritingOptions, writing_decoding
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.language import language_document, language_look
+from saccade.app.look.language import language_document, language_look, text_side
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.data.ragged import Ragged
 from saccade.data.readers import splits
@@ -120,6 +120,7 @@ class LanguageModel:
         check_look(self.name, how)
         written = None
         if how.most_tokens:
+            text_side(self.tool, self.tool.begin(text), make_selection(select))
             (written,) = self.tool.write(text, how.drawing, most_tokens=how.most_tokens)
         return self.look_at(text, how, written, **select)
 

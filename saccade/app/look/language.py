@@ -7,17 +7,18 @@ from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import text_axis
 from saccade.app.look.document import LookDocument, LookEntry
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.matrix import Side, between, one_matrix, site_named
+from saccade.app.look.matrix import Shown, Side, between, one_matrix, site_named
 from saccade.app.look.search import chosen_words
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, text_sites
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.watching import sites
 from saccade.errors import ConfigError
-from saccade.tasks.language.teacher_forced import teacher_forced_text
+from saccade.tasks.language.teacher_forced import check_reach, teacher_forced_text
 from saccade.tasks.language.writer import Generated, Writer
 
 LARGEST_MAP = 256  # cells to a side
+KEEP = Keep(map_side=LARGEST_MAP, top=0)
 
 
 def language_look(
@@ -31,31 +32,42 @@ def language_look(
 
     A long text is drawn in cells of several pieces.
     """
-    writer, vocabulary = model.tool, model.tool.vocabulary
+    writer = model.tool
     names = list(sites(writer.model))
     if not names:
         raise ConfigError(f"{model.name} has no attention to look at")
     site = names[-1] if select.layer is None else site_named(select.layer, names, names)
     tokens = writer.begin(text) if written is None else written.tokens
-    keep = Keep(map_side=LARGEST_MAP, top=0)
-    seen = teacher_forced_text(writer, tokens, keep=keep, only=site)
+    side, cell = text_side(writer, tokens, select)
+    seen = teacher_forced_text(writer, tokens, keep=KEEP, only=site)
     weights, which = one_matrix(seen.sites, select)
-    side, cell = Side.of(text_axis(vocabulary, tokens)), seen.sites[site].cell[0]
-    units = "words" if select.units == "words" else "pieces"
     if cell > 1:
-        if units == "words":
+        which += f", cells of {cell} × {cell} pieces"
+    return MatrixLook(
+        *between(weights, side, side, _units(select)),
+        title=f"{model.name}: {site}, {which}",
+        caption=text if written is None else written.text,
+        document=document,
+    )
+
+
+def text_side(writer: Writer, tokens: list[int], select: Selection) -> tuple[Side, int]:
+    """What lies along both sides, and how many pieces share a cell; refused where too long."""
+    check_reach(writer, tokens)
+    side, cell = Side.of(text_axis(writer.vocabulary, tokens)), KEEP.cell(len(tokens))
+    if cell > 1:
+        if select.units == "words":
             raise ConfigError(
                 f"{len(tokens)} pieces are drawn in cells of {cell} × {cell}, not in words; "
                 f"leave --units away, or shorten the text to {LARGEST_MAP}"
             )
         side = Side([f"{piece}…" for piece in side.pieces[::cell]])
-        which += f", cells of {cell} × {cell} pieces"
-    return MatrixLook(
-        *between(weights, side, side, units),
-        title=f"{model.name}: {site}, {which}",
-        caption=text if written is None else written.text,
-        document=document,
-    )
+    select.check_rows(side.count(_units(select)))
+    return side, cell
+
+
+def _units(select: Selection) -> Shown:
+    return "words" if select.units == "words" else "pieces"
 
 
 def language_document(

@@ -16,6 +16,8 @@ from saccade.attention.look.glance import Glance
 from saccade.errors import ConfigError
 from saccade.printable import printable
 
+Shown = Literal["words", "pieces"]
+
 
 @dataclass(frozen=True)
 class Side:
@@ -41,6 +43,10 @@ class Side:
         """The words as they read."""
         return ["".join(self.pieces[start:end]).strip() for start, end in self.words]
 
+    def count(self, units: Shown) -> int:
+        """How many rows or columns it becomes."""
+        return len(self.pieces if units == "pieces" else self.words)
+
     def membership(self) -> Float[Tensor, "words pieces"]:
         """1 where a piece is in a word."""
         place = torch.arange(len(self.pieces))
@@ -49,7 +55,7 @@ class Side:
 
 
 def between(
-    weights: Float[Tensor, "T S"], rows: Side, columns: Side, units: Literal["words", "pieces"]
+    weights: Float[Tensor, "T S"], rows: Side, columns: Side, units: Shown
 ) -> tuple[list[str], list[str], Float[Tensor, "rows columns"]]:
     """What the rows and columns are called, and the weights between them.
 

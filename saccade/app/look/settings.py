@@ -63,11 +63,18 @@ class Selection:
             translations, and pieces for language models.
         layer: one layer by its number, or any site by its name, as decoder.0.self.
         head: one head of that layer; the mean over its heads without.
+        most_rows: more are refused as soon as they are known, before the model looks.
     """
 
     units: Units = "auto"
     layer: str | None = None
     head: int | None = None
+    most_rows: tyro.conf.Suppress[int | None] = None
+
+    def check_rows(self, count: int) -> None:
+        """Refuse what nobody could read in a terminal."""
+        if self.most_rows is not None and count > self.most_rows:
+            raise ConfigError(f"{count} rows are too many to print; name a file with --out")
 
 
 def make_selection(fields: dict[str, Any]) -> Selection:
@@ -81,7 +88,8 @@ def make_selection(fields: dict[str, Any]) -> Selection:
     layer, head = fields.get("layer"), fields.get("head")
     if head is not None and not isinstance(head, int):
         raise ConfigError(f"head={head!r} must be a number")
-    return Selection(units=units, layer=None if layer is None else str(layer), head=head)
+    layer = None if layer is None else str(layer)
+    return replace(Selection(), **{**fields, "layer": layer})
 
 
 def refuse_selection(select: Selection) -> None:

@@ -38,21 +38,23 @@ def translation_look(
     translator, vocabulary = model.tool, model.tool.vocabulary
     if not translator.looks:
         raise ConfigError(f"{model.name} has no attention to look at")
-    names = list(sites(translator.model))
-    cross = [name for name in names if name.endswith("cross")]
-    only = "cross" if select.layer is None else site_named(select.layer, cross, names)
+    there = sites(translator.model)
+    cross = [name for name in there if name.endswith("cross")]
+    only = "cross" if select.layer is None else site_named(select.layer, cross, list(there))
+    site = there[cross[0] if only == "cross" else only]
     source = source_axis(vocabulary, one.source)
     target = [*one.tokens, *([vocabulary.end] if one.finished else [])]
+    axes = {"source": source, **target_axes(vocabulary, target)}
+    rows, columns = (Side.of(axes[name]) for name in sides(site.rows, site.columns))
+    units = "pieces" if select.units == "pieces" else "words"
+    select.check_rows(rows.count(units))
     keep = Keep(map_side=0, top=0, dense=max(len(source.tokens), len(target)))
     said: dict[str, Any] = {"finished": one.finished, "keep": keep, "only": only}
     seen = teacher_forced_translation(translator, one.source, one.tokens, **said)
-    axes = {"source": source, **target_axes(vocabulary, target)}
-    of_site = next(iter(seen.sites))
-    rows, columns = (Side.of(axes[name]) for name in sides(*seen.axes[of_site]))
     weights, which = one_matrix(seen.sites, select)
     title = "attention to the source" if only == "cross" else only
     return MatrixLook(
-        *between(weights, rows, columns, "pieces" if select.units == "pieces" else "words"),
+        *between(weights, rows, columns, units),
         title=f"{model.name}: {title}, {which}",
         caption=one.text,
         document=document,

@@ -168,10 +168,12 @@ class SteadyServer(uvicorn.Server):
             log.warning("loaded %s in %.1f s", run.name, time.monotonic() - begun)
             return
         run.failed = str(error) if isinstance(error, SaccadeError) else "see the server's log"
+        if isinstance(error, SaccadeError) and len(self._service.runs) == 1:
+            self.failure = error  # which is then said as the end of the command
+            return
         log.error("%s could not be loaded: %s", run.name, run.failed, exc_info=_unless_plain(error))
-        if self.failure is None:
-            plain = isinstance(error, SaccadeError)
-            self.failure = error if plain else ConfigError(f"{run.name} could not be loaded")
+        names = " and ".join(self._service.runs)
+        self.failure = ConfigError(f"{names} could not be loaded; the lines above say why")
 
 
 def _config(service: Service, *, at_a_time: int) -> uvicorn.Config:

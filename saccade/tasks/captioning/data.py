@@ -26,9 +26,11 @@ from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
 from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
+from saccade.tasks.tokenizer import learnt
 
 HELD_OUT = 0.05  # of images without a validation split
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
+FIRST = 100  # scenes, whose captions have every word that is ever said of shapes
 World = Literal["plain", "many", "biased"]
 Augmenting = Literal["none", "flip", "crop"]
 
@@ -139,6 +141,13 @@ class CaptioningSettings(TextSettings):
                 "them; give --data of your own, or leave --equalizer.groups out"
             )
 
+    def fitted_sizes(self) -> dict[str, int]:
+        if self.data:
+            return super().fitted_sizes()
+        scenes = _scenes(self, "train", min(self.scenes, FIRST))
+        texts = (text for scene in scenes for text in shapes.captions(scene))
+        return {"vocabulary": len(learnt(self, texts))}
+
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.captioning.task import Captioning
 
@@ -221,19 +230,24 @@ SPLITS: dict[tuple[World, str], str] = {
 
 def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:
     """Scenes of shapes, drawn now. A split may also be given by its full name."""
-    name = SPLITS.get((settings.world, split), split)
     count = settings.scenes if split == "train" else HELD_BACK
-    how = replace(settings.shapes, size=settings.image)
-    scenes, images = draw_scenes(name, count, how, progress)
+    scenes = _scenes(settings, split, count)
+    images = draw_scenes(scenes, settings.image, progress)
     captions = [shapes.captions(scene) for scene in scenes]
     hides = settings.equalizer.hides and split == "train"
     return Captioned(
         images,
         captions,
-        f"{count:,} scenes of shapes, split {name}",
+        f"{count:,} scenes of shapes, split {SPLITS.get((settings.world, split), split)}",
         scenes,
         hidden=HiddenScenes.of(scenes, settings.image) if hides else None,
     )
+
+
+def _scenes(settings: CaptioningSettings, split: str, count: int) -> list[Scene]:
+    name, how = SPLITS.get((settings.world, split), split), settings.shapes
+    how = replace(how, size=settings.image)
+    return [shapes.scene(name, index, how) for index in range(count)]
 
 
 def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:

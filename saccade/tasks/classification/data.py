@@ -101,6 +101,9 @@ class ClassificationSettings(TaskSettings):
         assert isinstance(model, ImageEncoderConfig)
         return replace(self, image=model.expects or PUBLISHED)
 
+    def fitted_sizes(self) -> dict[str, int]:
+        return {} if self.data else {"classes": len(shapes.KINDS)}
+
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.classification.task import Classification
 
@@ -179,8 +182,8 @@ def _draw(settings: ClassificationSettings, split: str, progress: Progress) -> L
     """Scenes of shapes, drawn now."""
     check_split(split, ("train", "valid", "test", "compositional", "many"), "shapes")
     count = settings.scenes if split == "train" else HELD_BACK
-    how = replace(settings.shapes, size=settings.kept)
-    scenes, images = draw_scenes(split, count, how, progress)
+    scenes = [shapes.scene(split, index, settings.shapes) for index in range(count)]
+    images = draw_scenes(scenes, settings.kept, progress)
     labels = torch.tensor([scene.label for scene in scenes])
     report = f"{count:,} scenes of shapes, split {split}, by the kind of the largest object"
     return Labelled(images, labels, Classes(shapes.KINDS), report, scenes)

@@ -34,7 +34,7 @@ from saccade.tasks.base import (
 )
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+from saccade.tasks.tokenizer import learnt, tokenizer_asset, trained_tokenizer
 
 HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 
@@ -82,6 +82,11 @@ class LanguageSettings(TextSettings):
                 f"window={self.window} is more than the model's longest={most}; give --window "
                 f"{most}, or --model.longest {self.window}"
             )
+
+    def fitted_sizes(self) -> dict[str, int]:
+        if self.data:
+            return super().fitted_sizes()
+        return {"vocabulary": len(learnt(self, read_language(self, "train")[0]))}
 
     def prepare(self, how: Preparation) -> "LanguageModelling":
         return LanguageModelling(self, how)

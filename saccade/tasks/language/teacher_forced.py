@@ -19,12 +19,18 @@ def teacher_forced_text(
 
     Watched are the sites whose names end in `only`, all by default.
     """
+    check_reach(writer, tokens)
+    model: Any = writer.model
+    with looking(model, keep=keep, only=only) as trace:
+        hidden = model(torch.tensor([tokens], device=writer.device))
+        seen = {name: trace[name].cpu() for name in trace}
+    return TeacherForced(seen, trace.axes, *word_choices(model.output(hidden)[0], tokens[1:]))
+
+
+def check_reach(writer: Writer, tokens: list[int]) -> None:
+    """Refuse a text that is longer than the model sees."""
     model: Any = writer.model
     if model.reach is not None and len(tokens) > model.reach:
         raise DataError(
             f"the text has {len(tokens)} tokens, but the model sees {model.reach}; shorten it"
         )
-    with looking(model, keep=keep, only=only) as trace:
-        hidden = model(torch.tensor([tokens], device=writer.device))
-        seen = {name: trace[name].cpu() for name in trace}
-    return TeacherForced(seen, trace.axes, *word_choices(model.output(hidden)[0], tokens[1:]))

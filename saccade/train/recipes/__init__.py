@@ -1,4 +1,4 @@
-"""Every recipe by its name. Those for photographs need data; no other needs any argument."""
+"""Every recipe by its name. Those that were measured on real data need data of such a kind."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +11,16 @@ from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import classification as recipes_classification
 from saccade.train.recipes import text as recipes_text
 
+MEASURED: dict[str, Recipe] = {
+    **recipes_text.MEASURED,
+    **recipes_captioning.MEASURED,
+    **recipes_classification.MEASURED,
+}
 RECIPES: dict[str, Recipe] = {
-    **recipes_text.RECIPES,
-    **recipes_captioning.RECIPES,
-    **recipes_classification.RECIPES,
+    **recipes_text.BUILT_IN,
+    **recipes_captioning.BUILT_IN,
+    **recipes_classification.BUILT_IN,
+    **MEASURED,
 }
 
 

@@ -43,9 +43,8 @@ _LOOKS_AT_PHOTOS = ShowAttendTellConfig(
     encoder="mobilenet-v2", stage=0, width=512, hidden=512, dropout=0.5
 )
 
-# The first six learn the built-in shapes on two cores in minutes; the others hold the settings
-# that were measured on photographs (docs/results.md) and need --data.
-RECIPES: dict[str, Recipe] = {
+# These learn the built-in shapes on two cores in minutes.
+BUILT_IN: dict[str, Recipe] = {
     "show-and-tell": Recipe(
         about="CNN to RNN through one vector: the bottleneck",
         system="S10",
@@ -125,6 +124,9 @@ RECIPES: dict[str, Recipe] = {
             validate_every=250,
         ),
     ),
+}
+# These hold the settings that were measured on photographs (docs/results.md), and need --data.
+MEASURED: dict[str, Recipe] = {
     "show-and-tell-photos": Recipe(
         about="Show and Tell for some thousand photographs",
         system="S10",

@@ -1,14 +1,17 @@
 """The one matrix that is drawn: which layer and head, between words or pieces."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from saccade.app.cli.text_look import LONG, look_at_text
+from saccade.app.kinds.language import LanguageModel
 from saccade.app.look.axis import text_axis
 from saccade.app.look.document import AxisEntry, LookDocument
 from saccade.app.look.language import language_look
-from saccade.app.look.settings import Selection, make_selection
+from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.app.look.translation import translation_look
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.words import word_spans, words
@@ -17,6 +20,7 @@ from saccade.errors import ConfigError
 from saccade.metrics.alignment import merge_pieces
 from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.translation.translator import Translated, Translator
+from saccade.train.recipes import RECIPES
 
 from .models import TEXTS, Model, gpt, rnn, transformer
 
@@ -140,6 +144,55 @@ def test_a_long_text_is_drawn_in_cells_of_pieces_and_not_in_words() -> None:
     assert "cells of" in drawn.title
     with pytest.raises(ConfigError, match="not in words; leave --units away"):
         language_look(model, text, Selection(units="words"), empty)  # type: ignore[arg-type]
+
+
+def test_too_many_rows_are_refused_before_the_model_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator, writer = transformer(), gpt()
+    one = translated(translator)
+    counts = {units: len(look(translator, one, units=units).rows) for units in ("words", "pieces")}
+    source = len(look(translator, one, units="pieces", layer="encoder.0.self").rows)
+
+    def too_late(*_: object, **__: object) -> None:
+        raise AssertionError("the model looked")
+
+    for kind in ("language.teacher_forced_text", "translation.teacher_forced_translation"):
+        monkeypatch.setattr(f"saccade.app.look.{kind}", too_late)
+    for units, count in counts.items():
+        with pytest.raises(ConfigError, match=f"^{count} rows are too many to print; name a file"):
+            look(translator, one, units=units, most_rows=count - 1)
+        with pytest.raises(AssertionError, match="looked"):
+            look(translator, one, units=units, most_rows=count)
+    with pytest.raises(ConfigError, match=f"^{source} rows are too many"):
+        look(translator, one, units="pieces", layer="encoder.0.self", most_rows=source - 1)
+    with pytest.raises(ConfigError, match="rows are too many"):
+        language_look(writer, TEXTS[0], Selection(most_rows=3), empty)  # type: ignore[arg-type]
+    long = " ".join(TEXTS * 12)
+    with pytest.raises(ConfigError, match="not in words"):
+        language_look(gpt(longest=800), long, Selection(units="words"), empty)  # type: ignore[arg-type]
+
+
+def test_a_long_prompt_is_refused_before_anything_is_written_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tool: Any = gpt().tool
+    monkeypatch.setattr(tool, "write", lambda *_, **__: pytest.fail("it wrote"))
+    model = LanguageModel("gpt", RECIPES["gpt"], tool)
+    with pytest.raises(ConfigError, match="rows are too many to print"):
+        model.look(TEXTS[0], LookSettings(most_tokens=5), most_rows=3)
+
+
+def test_what_is_printed_alone_has_a_bound() -> None:
+    asked: list[Any] = []
+
+    class Stub:
+        def look(self, text: str, how: LookSettings, **select: Any) -> Any:
+            asked.append(select["most_rows"])
+            raise ConfigError("enough")
+
+    for out in (None, Path("x.png")):
+        with pytest.raises(ConfigError, match="enough"):
+            look_at_text([Stub()], "text", LookSettings(), out, lambda *_: empty(), Selection())
+    assert asked == [LONG, None]
 
 
 @pytest.mark.parametrize("size", [262, 400])

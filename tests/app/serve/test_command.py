@@ -75,12 +75,22 @@ def test_help_explains_every_limit(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_run_ends_in_one_line(runs: dict[str, Path], tmp_path: Path) -> None:
-    shutil.copytree(runs["writer"], tmp_path / "damaged")
+def test_a_run_that_cannot_be_loaded_ends_in_one_line_for_each(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    for name in ("damaged", "half"):
+        shutil.copytree(runs["writer"], tmp_path / name)
     (tmp_path / "damaged" / "model.safetensors").write_bytes(b"nonsense")
-    command = [sys.executable, "-c", COMMAND, str(tmp_path / "damaged"), "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "model.safetensors" in done.stderr.splitlines()[-1]
-    assert done.stdout == ""
+    (tmp_path / "half" / "model.safetensors").unlink()
+    for given in (["damaged"], ["half"], ["damaged", "half"]):
+        paths = [str(tmp_path / name) for name in given]
+        command = [sys.executable, "-c", COMMAND, *paths, "--port", "0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        lines = done.stderr.splitlines()
+        assert all(line.startswith("saccade: ") for line in lines)
+        assert all("model.safetensors" in line for line in lines[: len(given)])
+        assert lines[len(given) :] == [
+            "saccade: damaged and half could not be loaded; the lines above say why"
+        ] * (len(given) > 1)

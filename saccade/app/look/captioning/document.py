@@ -51,6 +51,7 @@ def caption_look(
     else:
         rows = words(one.text, spans)
         maps = merge_rows(maps, pieces=spans, words=word_spans(one.text, spans))
+    select.check_rows(len(rows))
     return ImageLook(
         rows=rows,
         maps=maps.unflatten(1, (one.cells.height, one.cells.width)),

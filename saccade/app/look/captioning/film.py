@@ -18,7 +18,7 @@ from saccade.app.look.captioning.overlay import veil
 from saccade.app.look.captioning.text import draw_words
 from saccade.app.look.document import LookDocument, MarkedBox
 from saccade.app.look.draw.figure import save_by_ending
-from saccade.app.look.draw.fonts import warn_of_fonts
+from saccade.app.look.draw.fonts import runs_left, warn_of_fonts
 from saccade.app.look.draw.layout import label, labels
 from saccade.app.look.draw.png import SCALE, png_bytes
 from saccade.app.look.draw.svg import FAMILIES, directed, svg_text
@@ -94,9 +94,11 @@ class ImageLook:
         return max(width, 420), HEAD + high * (FRAME + LINE) + MARGIN
 
     def corner(self, number: int) -> tuple[int, int]:
-        """Upper left of a frame; the first is the image itself."""
+        """Upper left of a frame; the first is the image itself. They run as the words do."""
         row, column = divmod(number, ACROSS)
-        return MARGIN + column * (FRAME + GAP), HEAD + row * (FRAME + LINE)
+        across = MARGIN + column * (FRAME + GAP)
+        x = self.size[0] - FRAME - across if runs_left(self.rows) else across
+        return x, HEAD + row * (FRAME + LINE)
 
     def mark(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
         """Left, top, right and bottom of what marks the cell that is looked at most, in a frame.

@@ -29,6 +29,7 @@ STRIKES = (109, 136, 160, 128, 96, 64, 40, 32, 20)  # sizes of fonts that are ma
 NOWHERE = "\U0010ffff"  # no character: every font draws its sign for a missing glyph
 _CLUSTER = regex.compile(r"\X")
 _EMOJI = regex.compile(r"\p{Emoji_Presentation}|\ufe0f")
+_CONTROL = regex.compile(r"<.+>|\[\w+\]")
 _HEAVY = regex.compile(r"bold|black|heavy|light|thin|italic|oblique|condensed|mono", regex.I)
 
 
@@ -92,6 +93,11 @@ def right_to_left(text: str) -> bool:
         if direction in ("L", "R", "AL"):
             return direction != "L"
     return False
+
+
+def runs_left(words: list[str]) -> bool:
+    """Whether a text does, by its words but for such as <start> and [CLS], which nobody wrote."""
+    return right_to_left(" ".join(word for word in words if not _CONTROL.fullmatch(word.strip())))
 
 
 def warn_of_fonts(texts: Iterable[str]) -> None:

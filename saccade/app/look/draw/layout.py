@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from saccade.app.look.draw.fonts import runs_left
 from saccade.printable import printable
 
 CELL, GAP, FONT, TITLE = 30, 12, 15, 44
@@ -11,7 +12,10 @@ LARGEST = 1200  # a long text's cells shrink until they fit
 
 @dataclass(frozen=True)
 class Layout:
-    """Cells of equal size; row words on the left, column words slanted above."""
+    """Cells of equal size; row words on the left, column words slanted above.
+
+    Columns of a text that runs to the left do so, and their words lean to the left.
+    """
 
     left: float
     top: float
@@ -19,6 +23,8 @@ class Layout:
     height: float
     cell: float
     every: int  # so many rows or columns share a label
+    columns: int
+    mirrored: bool
 
     @classmethod
     def of(
@@ -29,11 +35,13 @@ class Layout:
         every = max(1, round(1.3 * FONT / cell))
         longest_row = max(map(measure, rows[::every]), default=0.0)
         longest_column = max(map(measure, columns[::every]), default=0.0)
-        left = longest_row + 2 * GAP
+        mirrored, lean = runs_left(columns), 0.6 * longest_column + GAP
+        left = max(longest_row + 2 * GAP, lean if mirrored else 0.0)
         top = TITLE + 0.82 * longest_column + 2 * GAP
-        width = left + cell * len(columns) + 0.6 * longest_column + GAP
+        width = left + cell * len(columns) + (GAP if mirrored else lean)
         height = top + cell * len(rows) + GAP + FONT + GAP
-        return cls(left, top, max(width, 2 * GAP + measure(title)), height, cell, every)
+        width = max(width, 2 * GAP + measure(title))
+        return cls(left, top, width, height, cell, every, len(columns), mirrored)
 
     @property
     def numbered(self) -> bool:
@@ -42,7 +50,8 @@ class Layout:
 
     def corner(self, row: int, column: int) -> tuple[float, float]:
         """The upper left corner of a cell."""
-        return self.left + column * self.cell, self.top + row * self.cell
+        across = self.columns - 1 - column if self.mirrored else column
+        return self.left + across * self.cell, self.top + row * self.cell
 
     def number(self, weight: float) -> str:
         """What is written in a cell: weights of a tenth or more, where they can be read."""

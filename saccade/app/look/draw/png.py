@@ -28,10 +28,11 @@ def draw_png(
     paste_text(image, (GAP * SCALE, (GAP + 7) * SCALE), head, 13 * SCALE, (91, 100, 114))
     for j in range(0, len(columns), layout.every):
         x, y = layout.corner(0, j)
-        _slanted(image, columns[j], ((x + layout.cell / 2) * SCALE, (y - 6) * SCALE))
+        foot = (x + layout.cell / 2) * SCALE, (y - 6) * SCALE
+        _slanted(image, columns[j], foot, mirrored=layout.mirrored)
     for i in range(0, len(rows), layout.every):
-        x, y = layout.corner(i, 0)
-        place = (x - GAP) * SCALE, (y + layout.cell / 2) * SCALE
+        _, y = layout.corner(i, 0)
+        place = (layout.left - GAP) * SCALE, (y + layout.cell / 2) * SCALE
         paste_text(image, place, rows[i], large, INK, across=1.0)
     for i, line in enumerate(weights):
         for j, weight in enumerate(line):
@@ -69,13 +70,16 @@ def _cell(
         draw.text(middle, number, fill=ink(weight), font=font, anchor="mm")
 
 
-def _slanted(image: Image.Image, word: str, place: tuple[float | int, float | int]) -> None:
-    """Text that rises from a point at 55 degrees."""
+def _slanted(
+    image: Image.Image, word: str, place: tuple[float | int, float | int], *, mirrored: bool
+) -> None:
+    """Text that rises from a point at 55 degrees; mirrored it rises to the left."""
     strip = text_strip(word, FONT * SCALE, INK)
     side = 2 * max(strip.size)
     square = Image.new("RGBA", (side, side), CLEAR)
-    # The text starts in the middle, which stays where it is when the square is turned.
-    square.paste(strip, (side // 2 - FONT * SCALE // 2, (side - strip.height) // 2))
-    turned = square.rotate(55, resample=Image.Resampling.BICUBIC)
+    # The text starts (or ends) in the middle, which stays where it is when the square is turned.
+    outside = strip.width - FONT * SCALE // 2 if mirrored else FONT * SCALE // 2
+    square.paste(strip, (side // 2 - outside, (side - strip.height) // 2))
+    turned = square.rotate(-55 if mirrored else 55, resample=Image.Resampling.BICUBIC)
     corner = round(place[0] - side / 2), round(place[1] - side / 2 - FONT * SCALE / 3)
     image.paste(turned, corner, turned)

@@ -29,15 +29,16 @@ def draw_svg(rows: list[str], columns: list[str], weights: list[list[float]], *,
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{GAP}" y="{GAP + FONT}" fill="#5b6472" font-size="13">{svg_text(title)}</text>',
     ]
+    lean, side = (-1, "end") if layout.mirrored else (1, "start")
     for j in range(0, len(columns), layout.every):
         word, (x, y) = columns[j], layout.corner(0, j)
-        x += layout.cell / 2 + 4
-        turned = f'transform="translate({x:.1f} {y - 8:.1f}) rotate(-55)"'
-        parts.append(f"<text {turned}{directed(word, 'start')}>{svg_text(word)}</text>")
+        x += layout.cell / 2 + 4 * lean
+        turned = f'transform="translate({x:.1f} {y - 8:.1f}) rotate({-55 * lean})"'
+        parts.append(f"<text {turned}{directed(word, side)}>{svg_text(word)}</text>")
     for i in range(0, len(rows), layout.every):
-        word, (x, y) = rows[i], layout.corner(i, 0)
+        word, (_, y) = rows[i], layout.corner(i, 0)
         parts.append(
-            f'<text x="{x - GAP:.1f}" y="{y + layout.cell / 2 + 5:.1f}"'
+            f'<text x="{layout.left - GAP:.1f}" y="{y + layout.cell / 2 + 5:.1f}"'
             f"{directed(word, 'end')}>{svg_text(word)}</text>"
         )
     for i, line in enumerate(weights):

@@ -4,12 +4,14 @@ import base64
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
+from saccade.app.kinds.captioning import CaptioningModel
 from saccade.app.look.captioning.document import caption_document
 from saccade.app.look.document import AxisEntry, LookDocument, LookEntry, SiteEntry, to_json
 from saccade.app.look.html import page_html
@@ -19,6 +21,7 @@ from saccade.data import shapes
 from saccade.decode.engine import Decoding
 from saccade.tasks.captioning.captioner import ImageCaptioner
 from saccade.tasks.captioning.data import CaptioningSettings
+from saccade.train.recipes import RECIPES
 from tests.app.look.captioners import CONFIGS, SCENES, captioner, shown
 from tests.app.look.reading import values
 
@@ -76,6 +79,30 @@ def test_maps_are_those_that_followed_each_hypothesis_through_the_beam(kind: str
         for name, weights in model.tool.weights(one).items():
             found = values(document.blobs, site(look, name).arrays["weights"])
             np.testing.assert_allclose(found, weights.numpy(), atol=6e-4)
+
+
+@pytest.mark.parametrize("kind", ["soft", "hard", "cnn"])
+@pytest.mark.parametrize("decoding", [{"sample": True, "seed": 3}, {"beam": 3, "n_best": 3}])
+def test_a_prediction_shows_the_very_words_that_it_said(
+    kind: str, decoding: dict[str, Any]
+) -> None:
+    """Draws of a batch and others of an n-best list are not what a search of its own would find."""
+    model = captioner(kind, seed=3)
+    captioning = CaptioningModel(kind, RECIPES["show-attend-tell"], model.tool)
+    images = [one.seen_by(model.tool) for one in shown(2)]
+    made = captioning.predict(images, **decoding)
+    every = [one for first in made for one in (first, *first.others)]
+    assert len({one.text for one in every}) > 1
+    for one in every:
+        look = one.look(units="pieces")
+        assert look.rows == model.tool.vocabulary.pieces(one._described.tokens)
+        assert look.caption == one.text
+        assert len(look.maps) == len(one._described.tokens)
+        shown_first = look.document().looks[0]
+        assert shown_first.text == one.text
+        assert sum(shown_first.axes["target"].log_p) == pytest.approx(
+            one._described.log_probability, abs=2e-3
+        )
 
 
 def test_a_single_glance_is_at_one_cell() -> None:

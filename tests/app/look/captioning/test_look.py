@@ -90,6 +90,13 @@ def test_the_film_has_the_picture_and_a_frame_for_each_word(tmp_path: Path) -> N
     assert max(bright[1:]) < bright[0]
 
 
+def test_frames_run_as_the_words_do() -> None:
+    english, hebrew = look(), replace(look(), rows=["<start>", "עיגול", "אדום"])
+    across = [[film.corner(number)[0] for number in range(4)] for film in (english, hebrew)]
+    assert across[0] == sorted(across[0])
+    assert across[1] == across[0][::-1]
+
+
 def test_in_a_notebook_the_page_has_a_frame_of_its_own() -> None:
     assert look()._repr_html_().startswith("<iframe srcdoc=")
 

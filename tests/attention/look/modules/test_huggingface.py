@@ -181,6 +181,17 @@ def test_without_padding_no_mask_is_held(kind: str) -> None:
     check(eager(model, given)["attentions"], {n: dense(c[0]) for n, c in record.items()})
 
 
+@pytest.mark.parametrize("sizes", [{}, {"head_ratio": 4}, {"num_groups": 2, "embedding_size": 16}])
+def test_the_attention_beside_the_convolutions_of_a_convbert_is_seen(sizes: Any) -> None:
+    """Its other heads are convolutions, whose kernels are softmaxes too; one text is as long."""
+    model = built(reader("ConvBertModel", **{**READER, "embedding_size": 32, **sizes}))
+    for length in (1, model.config.conv_kernel_size):
+        given = {"input_ids": words(length=length)}
+        with torch.no_grad(), saccade.looking(model) as trace:  # warnings are errors here
+            model(**given)
+        check(eager(model, given)["attentions"], dict(trace.weights()))
+
+
 @pytest.mark.parametrize("kind", PAIRS)
 def test_translators_look_where_eager_looks(kind: str) -> None:
     model = built(PAIRS[kind])

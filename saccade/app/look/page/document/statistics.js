@@ -95,18 +95,20 @@ async function measured(arrays, look, site) {
     if (previous) found.previous = previous[n];
     if (monotone) found.monotone = monotone[n];
     if (found.local !== undefined) found.local = beyond(found.local, even.local);
-    return { ...found, label: headLabel(found, site, even, columns) };
+    return { ...found, label: headLabel(found, site, even) };
   });
 }
 
 // What a head would show of each trait that spread its attention evenly: much, on short texts.
 function evenShares(site, rows, columns) {
   const near = site.arrays.local ? KEPT_NEAR : NEAR;
-  const sums = { sink: 0, local: 0, previous: 0 };
+  const sums = { entropy: 0, highest: 0, sink: 0, local: 0, previous: 0 };
   for (let t = 0; t < rows; t++) {
     const last = Math.min(site.causal ? t : columns - 1, t + (site.reach ?? columns), columns - 1);
     const first = Math.max(0, t - (site.reach ?? t));
     const each = 1 / Math.max(last - first + 1, 1);
+    sums.entropy -= Math.log(each);
+    sums.highest += each;
     sums.sink += first === 0 ? each : 0;
     sums.local += each * (Math.min(last, t + near) - Math.max(first, t - near) + 1);
     if (t > first) sums.previous += each * (rows / (rows - 1));
@@ -119,18 +121,18 @@ function beyond(value, even) {
   return even < 0.999 ? Math.max(0, (value - even) / (1 - even)) : 0;
 }
 
-// {text, value}: the trait that stands out most, if one does.
-function headLabel(found, site, even, columns) {
+// {text, value}: the trait that stands out most beyond even attention, if one does.
+function headLabel(found, site, even) {
+  const stands = (name, least) => beyond(found[name], even[name]) >= least;
   if (isSelf(site)) {
-    const stands = (name, least) => beyond(found[name], even[name]) >= least;
     if (stands("previous", 0.45)) return { text: "previous", value: found.previous };
     if (stands("sink", 0.45)) return { text: "sink", value: found.sink };
     if (found.local >= 0.6) return { text: "local", value: found.local };
-  } else if (found.monotone >= 0.8 && found.highest >= 0.5) {
+  } else if (found.monotone >= 0.8 && stands("highest", 0.5)) {
     return { text: "aligned", value: found.highest };
   }
-  if (found.entropy > 0.75 * Math.log(columns)) return { text: "spread out", value: null };
-  return null;
+  return even.entropy > 0 && found.entropy > 0.75 * even.entropy
+    ? { text: "spread out", value: null } : null;
 }
 
 const measuredSites = new WeakMap();

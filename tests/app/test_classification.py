@@ -45,7 +45,7 @@ def images(tmp_path: Path) -> Path:
 
 def test_many_images_give_what_each_gives_alone(classifier: Path) -> None:
     model, given, told = load_classifier(classifier), list(some_pictures().values()), list[Any]()
-    together = model.predict(given, progress=lambda *done: told.append(done))
+    together = model.predict(given, progress=lambda done, of: told.append((done, of)))
     alone = [model.predict(image) for image in given]
     for one, other in zip(together, alone):
         assert one.text == other.text

@@ -55,6 +55,7 @@ class ImageFinder:
     """Where the images of a metadata file may lie: near it, or in an archive beside it."""
 
     def __init__(self, tree: Tree, folder: str, below: Sequence[str]) -> None:
+        self.root = Path(os.path.realpath(tree.path)).name  # of the folder that holds the data
         self._tree = tree
         self._folder = folder
         self._prefixes = list(dict.fromkeys(below))
@@ -63,11 +64,6 @@ class ImageFinder:
         self._archives: list[tuple[Tree, str]] | None = None
         self._seen: dict[tuple[Path, str], int] = {}
         self.used: list[str] = []
-
-    @property
-    def root(self) -> str:
-        """The name of the folder that holds the data."""
-        return Path(os.path.realpath(self._tree.path)).name
 
     def find(self, *names: str) -> Member:
         """The image under the first of these names that is there; a BadRow if none is."""

@@ -17,6 +17,7 @@ ANNOTATIONS = "annotations"
 _YEAR = re.compile(r"_?\d{4}$")
 _PREFIX = re.compile(r"^(captions|instances)_")
 _IMAGES = ("", "images", "image", "imgs", "img")
+_AROUND = (("", ""), ("images/", ""), ("", "_images"))  # the name of a split
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class TableSource:
         """Where its images may lie: with it, or in a folder named as the file is: train2017."""
         stem = _PREFIX.sub("", Path(self.entry.name).name.partition(".")[0])
         near = Path(self.entry.name).parent.relative_to(self.entry.folder).as_posix()
-        named = [stem, f"images/{stem}", f"{stem}_images", *(["train"] if self.whole else [])]
-        places = [*_IMAGES, *named]
+        names = [stem, self.entry.stem, *(["train"] if self.whole else [])]
+        places = [*_IMAGES, *(f"{a}{name}{b}" for name in names for a, b in _AROUND)]
         below = [join(above, place) for above in ("", near.strip(".")) for place in places]
         return ImageFinder(self.tree, self.entry.folder, below)
 
@@ -71,7 +72,9 @@ def table_source(tree: Tree, entry: TableFile, *, whole: bool) -> TableSource:
     try:
         file = tree.member(entry.name)
     except BadRow as bad:
-        raise DataError(f"{join(str(tree.path), entry.name)} cannot be read: {bad}") from None
+        raise DataError(
+            f"{join(str(tree.path), entry.name)} cannot be read: {bad}; put the file itself there"
+        ) from None
     if file is None:
         raise DataError(f"{join(str(tree.path), entry.name)} does not exist; check the path")
     return TableSource(tree, entry, file, whole)

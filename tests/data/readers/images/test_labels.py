@@ -82,6 +82,12 @@ LAYOUTS: dict[str, dict[str, bytes]] = {
         **below("train_images", {name: PICTURES[name] for name in TRAIN}),
         "valid/d.png": PICTURES["d.png"],
     },
+    "csv of ids, named as labels": {
+        "trainLabels.csv": b"id,label\na,cat\nb,dog\nc,cat\n",
+        "val_labels.csv": b"id,label\nd,dog\n",
+        **below("train", {name: PICTURES[name] for name in TRAIN}),
+        **below("val", PICTURES),
+    },
     "tsv": {"train.tsv": separated("\t", TRAIN), "dev.tsv": separated("\t", VALID), **PICTURES},
     "jsonl": {"train.jsonl": json_lines(TRAIN), "dev.jsonl": json_lines(VALID), **PICTURES},
     "metadata in folders": {
@@ -105,7 +111,7 @@ LAYOUTS: dict[str, dict[str, bytes]] = {
     },
     "a column of splits": {
         "labels.csv": b"split,image,label\ntrain,a.png,cat\ntrain,b.png,dog\nval,d.png,dog\n"
-        b"train,c.png,cat\n",
+        b"Training,c.png,cat\n",
         **PICTURES,
     },
     "parquet, paths": {
@@ -274,6 +280,11 @@ REFUSED: dict[str, tuple[dict[str, bytes], str, str]] = {
         below("train/images", PICTURES),
         "",
         "train has no folder for a class; put each image into a folder named as its class",
+    ),
+    "splits below classes": (
+        {f"cat/{split}/a.png": b"" for split in ("train", "test")} | {"dog/a.png": b""},
+        "",
+        "cat has train and test in it; put splits above classes, as train/cat",
     ),
     "an image": (PICTURES, "a.png", "images with classes are read from a folder, .tar, .zip"),
     "nothing": ({}, "lost", "lost does not exist; check the path"),

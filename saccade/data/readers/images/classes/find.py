@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from saccade.data.readers.images.classes.folders import ClassFolders, class_folders, has_images
-from saccade.data.readers.images.classes.tables import LabelColumns, LabelTable
+from saccade.data.readers.images.classes.tables import LabelColumns, LabelTable, split_stem
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -26,8 +27,8 @@ from saccade.printable import printable
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _STATE = "state.json"  # beside the files of a dataset that was saved
 WHOLE = ""  # the name of what is named after no split
-_ALIASES = {"training": "train", "testing": "test", "evaluation": "valid", "eval": "valid"}
 _SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
+_SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
 _NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
 
@@ -106,17 +107,17 @@ def _tables(tree: Tree, base: str) -> dict[str, list[TableFile]]:
             continue
         for name in tree.files(join(base, below)):
             entry = table_file(name, base, join(base, below, name))
-            stem = _SHARD.sub("", entry.stem.lower())
-            stem = _ALIASES.get(stem, stem)
+            stem = split_stem(_SHARD.sub("", entry.stem))
+            stem = split_stem(_SAID.sub("", stem) or stem)  # train_labels.csv
             plain = entry.form in TABLES or (entry.form == "json" and _split_name(stem))
             if plain and not stem.startswith(_NOT_LABELS):
-                found.setdefault(stem, []).append(entry)
+                found.setdefault(stem, []).append(replace(entry, stem=stem))
     return found
 
 
 def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list[LabelSource]:
     """One table, or the parts of one."""
-    if len(tables) > 1 and not all(_SHARD.search(table.stem) for table in tables):
+    if len(tables) > 1 and not all(_SHARD.search(Path(table.name).stem) for table in tables):
         names = listed([table.name for table in tables])
         raise DataError(
             f"{printable(tree.path)} has {names} for one split; keep one of them, or give one file"
@@ -126,7 +127,7 @@ def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list
 
 def _splits_among(folders: list[str]) -> dict[str, str]:
     """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
-    small = {_ALIASES.get(name.lower(), name.lower()): name for name in folders}
+    small = {split_stem(name): name for name in folders}
     usual = {name for names in SPLITS.values() for name in names}
     exact = {stem: name for stem, name in small.items() if stem in usual}
     if exact:
@@ -193,7 +194,7 @@ def _saved(tree: Tree, base: str, columns: LabelColumns) -> Sources:
     if "dataset_dict.json" not in files:
         return {}
     return {
-        _ALIASES.get(name.lower(), name.lower()): _shards(tree, join(base, name), columns)
+        split_stem(name): _shards(tree, join(base, name), columns)
         for name in tree.folders(base)
         if _STATE in tree.files(join(base, name))
     }

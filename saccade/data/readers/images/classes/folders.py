@@ -12,6 +12,7 @@ from saccade.data.images.members import Member
 from saccade.data.readers.images.rows import ENDINGS, ImageRow
 from saccade.data.readers.images.tree import Tree, join
 from saccade.data.readers.report import BadRow, Problem
+from saccade.data.readers.stems import SPLITS
 from saccade.data.readers.text.records import as_text
 from saccade.errors import DataError
 from saccade.printable import printable
@@ -52,13 +53,24 @@ class ClassFolders:
         classes = class_folders(self.tree, self.folder)
         if not classes:
             raise DataError(f"{printable(self.name)} has no folder for a class; {_TO_CLASSES}")
+        self._require_splits_above(classes)
         found = self._images(classes, train=split == "train")
         for number, (file, image, label) in enumerate(found, start=1):
-            where = printable(join(str(self.tree.path), file))
             if isinstance(image, BadRow):
+                where = printable(join(str(self.tree.path), file))
                 yield Problem(where, number, str(image))
             else:
-                yield ImageRow(image, (), {"labels": (label,)}, where, number)
+                yield ImageRow(image, (), {"labels": (label,)}, image.name, number)
+
+    def _require_splits_above(self, classes: list[str]) -> None:
+        """Stop at cat/train and cat/test: they would all become train."""
+        for label in classes:
+            names = {name.lower() for name in self.tree.folders(join(self.folder, label))}
+            if len(splits := [split for split, usual in SPLITS.items() if names & {*usual}]) > 1:
+                raise DataError(
+                    f"{printable(join(self.name, label))} has {' and '.join(splits)} in it; put "
+                    f"splits above classes, as {splits[0]}/{printable(label)}"
+                )
 
     def _images(
         self, classes: list[str], *, train: bool

@@ -29,13 +29,14 @@ from saccade.errors import DataError
 
 IMAGES = (
     *("image", "file_name", "filename", "file", "path", "img", "image_path", "img_path"),
-    *("file_path", "filepath", "filepaths", "image_file", "image_name", "image_id"),
+    *("file_path", "filepath", "filepaths", "image_file", "image_name", "image_id", "id"),
 )
 LABELS = (
     *("label", "labels", "class", "classes", "category", "categories", "target", "y"),
     *("class_name", "tag", "tags", "class_id", "classid", "label_id", "category_id"),
 )
 SPLIT = "split"
+_ALIASES = {"training": "train", "testing": "test", "evaluation": "valid", "eval": "valid"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,7 @@ class LabelTable:
         if not table.split:
             return ["train"]
         rows = parse_rows(table.rows, "", lambda raw, _: str(table.record(raw).get(table.split)))
-        named = {row.strip().lower() for row in rows if isinstance(row, str)}
+        named = {split_stem(row) for row in rows if isinstance(row, str)}
         return [split for split, names in SPLITS.items() if named & set(names)]
 
     def rows(self, split: str) -> Iterator[ImageRow | Problem]:
@@ -102,13 +103,22 @@ class LabelTable:
         return parse_rows(table.rows, self.name, parse, first=table.first)
 
 
+def split_stem(name: str) -> str:
+    """What a name of a split is in small letters, and in the usual words."""
+    small = name.strip().lower()
+    return _ALIASES.get(small, small)
+
+
 def _row(
     raw: Any, number: int, *, table: Records, name: str, finder: ImageFinder, split: str
 ) -> ImageRow | None:
     fields = table.record(raw)
     if table.split:
-        named = as_text(fields.get(table.split), table.split).strip().lower()
-        if named not in next((names for names in SPLITS.values() if split in names), (split,)):
+        named = split_stem(as_text(fields.get(table.split), table.split))
+        usual = next((names for names in SPLITS.values() if named in names), None)
+        if usual is None:
+            raise BadRow(f"no such split: {named[:200]!r} is none of {', '.join(SPLITS)}")
+        if split not in usual:
             return None
     for key in (table.image, table.label):
         if key not in fields:

@@ -17,6 +17,7 @@ def test_bad_rows_of_class_folders(tmp_path: Path) -> None:
             "train/cat/notes.txt": b"",
             "train/dog/.hidden.png": b"",
             "train/stray.png": b"",
+            "train/__MACOSX/a.png": b"",
             "valid/cat/b.png": PICTURES["b.png"],
         },
     )

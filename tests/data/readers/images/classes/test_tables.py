@@ -72,6 +72,13 @@ def test_bad_lines_of_csv_are_told(tmp_path: Path) -> None:
     assert [row.extras["labels"] for row in read.rows] == [("x",), ("x, y",)]
 
 
+def test_a_row_of_no_known_split_is_told(tmp_path: Path) -> None:
+    raw = b"split,image,label\ntrain,a.png,x\nheld out,b.png,y\n"
+    data = in_folder(tmp_path, {"all.csv": raw, **PICTURES})
+    told = refusal(data)
+    assert "all.csv:3: no such split: 'held out' is none of train, valid, test" in told
+
+
 def test_what_cannot_be_decoded_counts_as_a_bad_row(tmp_path: Path) -> None:
     images = [PICTURES["a.png"], b"no image", b"", None, PICTURES["b.png"]]
     for name, raw in {

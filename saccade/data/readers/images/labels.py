@@ -47,7 +47,8 @@ def label_splits(data: Path, columns: LabelColumns = USUAL) -> list[str]:
     """Which of train, valid and test there are labels for."""
     found = find_labels(data, columns)
     named = [split for split in SPLITS if fitting_stems(split, found)]
-    return named or [split for source in found.get(WHOLE, []) for split in source.splits()]
+    within = {split for source in found.get(WHOLE, []) for split in source.splits()}
+    return named or [split for split in SPLITS if split in within]
 
 
 def class_names(*reads: ImagesRead) -> list[str]:

@@ -1,7 +1,9 @@
 """Images inside Parquet and Arrow: read where they lie; damage never kills the process."""
 
 import io
+import json
 import random
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,6 +59,27 @@ def test_an_image_in_arrow_is_a_stretch_of_the_file(tmp_path: Path) -> None:
     image = read_labelled(tmp_path / "x.arrow", "train", skip_bad=1).rows[0].image
     assert type(image) is Member
     assert (tmp_path / "x.arrow").read_bytes()[image.offset :][: image.size] == b"abc"
+
+
+def test_a_dataset_saved_by_itself_is_all_train_whatever_its_parts(tmp_path: Path) -> None:
+    files = {f"{n}.arrow": saved_to_disk([IMAGES[n]], [n])["data.arrow"] for n in range(2)}
+    state = {"_data_files": [{"filename": name} for name in files]}
+    data = in_folder(tmp_path, {**files, "state.json": json.dumps(state).encode()})
+    assert label_splits(data) == ["train"]
+    read = read_labelled(data, "train")
+    assert [row.image.read() for row in read.rows] == IMAGES[:2]
+    assert read.labels == ["cat", "dog"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_without_pyarrow_one_is_told_how_to_install_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_folder(tmp_path, {name: SMALL[name]})
+    for part in ("ipc", "lib", "parquet"):
+        monkeypatch.setitem(sys.modules, f"pyarrow.{part}", None)
+    with pytest.raises(DataError, match=r"not installed: pip install 'saccade\[data\]'"):
+        read_labelled(tmp_path / name, "train")
 
 
 def test_a_table_that_was_written_to_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from saccade.data.images.cache import CacheSettings
-from saccade.data.readers import read_labelled
+from saccade.data.readers import label_splits, read_labelled
 from saccade.data.readers.images.cached import cached_images
 from saccade.errors import DataError
 from tests.data.images_made import in_folder, picture, rows
@@ -77,6 +77,15 @@ def test_a_row_of_no_known_split_is_told(tmp_path: Path) -> None:
     data = in_folder(tmp_path, {"all.csv": raw, **PICTURES})
     told = refusal(data)
     assert "all.csv:3: no such split: 'held out' is none of train, valid, test" in told
+
+
+def test_a_table_of_test_alone_with_paths_of_windows(tmp_path: Path) -> None:
+    raw = b"image,label\npng\\a.png,x\npng\\b.png,y\n"
+    pictures = {f"png/{name}": raw for name, raw in PICTURES.items()}
+    data = in_folder(tmp_path, {"test.csv": raw, "train/c.png": b"", **pictures})
+    assert label_splits(data) == ["test"]
+    assert [row.image.read() for row in read_labelled(data, "test").rows] == [*PICTURES.values()]
+    assert "has no 'train' split with labels" in refusal(data)
 
 
 def test_what_cannot_be_decoded_counts_as_a_bad_row(tmp_path: Path) -> None:

@@ -1,6 +1,12 @@
 """Read a user's text and images: a bad row is named by file and line, and no line ever shifts."""
 
-from saccade.data.readers.images.read import image_splits, read_classes, read_images
+from saccade.data.readers.images.labels import (
+    LabelColumns,
+    class_names,
+    label_splits,
+    read_labelled,
+)
+from saccade.data.readers.images.read import image_splits, read_images
 from saccade.data.readers.images.rows import ImageRow, ImagesRead
 from saccade.data.readers.report import PairsRead, Problem, TextsRead
 from saccade.data.readers.text.find import splits
@@ -9,12 +15,15 @@ from saccade.data.readers.text.read import read_pairs, read_texts
 __all__ = [
     "ImageRow",
     "ImagesRead",
+    "LabelColumns",
     "PairsRead",
     "Problem",
     "TextsRead",
+    "class_names",
     "image_splits",
-    "read_classes",
+    "label_splits",
     "read_images",
+    "read_labelled",
     "read_pairs",
     "read_texts",
     "splits",

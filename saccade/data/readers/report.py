@@ -51,10 +51,10 @@ class BadRow(Exception):  # noqa: N818 (a finding about one row, which its reade
 
 
 def parse_rows(
-    rows: Iterable[Raw], file: str, parse: Callable[[Raw, int], Row | None]
+    rows: Iterable[Raw], file: str, parse: Callable[[Raw, int], Row | None], *, first: int = 1
 ) -> Iterator[Row | Problem]:
-    """What `parse` makes of each row and its number, from 1: None is no row, a BadRow a problem."""
-    for number, raw in enumerate(rows, start=1):
+    """What `parse` makes of each row and its number: None is no row, a BadRow a problem."""
+    for number, raw in enumerate(rows, start=first):
         try:
             row = parse(raw, number)
         except BadRow as bad:

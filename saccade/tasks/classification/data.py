@@ -25,7 +25,15 @@ from saccade.data.shapes import Scene, ShapesSettings
 from saccade.errors import ConfigError, DataError
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 from saccade.printable import printable
-from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
+from saccade.tasks.base import (
+    Preparation,
+    Progress,
+    Task,
+    TaskSettings,
+    check_split,
+    refuse_without_data,
+    silent,
+)
 from saccade.tasks.classification.vary import VarySettings
 from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
 
@@ -40,7 +48,9 @@ class ClassificationSettings(TaskSettings):
     Args:
         data: a folder for each class (also in a .tar or .zip), a .csv, .tsv, .jsonl or .parquet
             with images and labels, COCO JSON, or a folder saved by Hugging Face datasets.
-        columns: where a file of rows has images and labels under unusual names.
+        image_column: the column of images, where a file of rows has an unusual name for it.
+        label_column: the column of labels, likewise.
+        label_separator: what parts several labels in a cell.
         image: side of the images that the model sees, in pixels.
         keep: side at which images are kept, to cut from; 0 is no larger than is seen.
         fit: how an image becomes square: cut, squeezed, or filled up with grey.
@@ -57,7 +67,9 @@ class ClassificationSettings(TaskSettings):
     example: ClassVar[str] = "photo.jpg"
     fitted: ClassVar[frozenset[str]] = frozenset({"classes"})
 
-    columns: LabelColumns = field(default_factory=LabelColumns)
+    image_column: str = ""
+    label_column: str = ""
+    label_separator: str = LabelColumns.separator
     image: int = 64
     keep: int = 0
     fit: Fit = "crop"
@@ -73,11 +85,19 @@ class ClassificationSettings(TaskSettings):
     def __post_init__(self) -> None:
         check_positive(self, "image", "scenes")
         check_fraction(self, "label_smoothing", "held_out")
+        refuse_without_data(self, "image_column", "label_column")
         if self.keep and self.keep < self.image:
             raise ConfigError(
                 f"keep={self.keep} is below image={self.image}: what is kept cannot be smaller than"
                 " what is seen; raise it, or leave it at 0"
             )
+
+    @property
+    def columns(self) -> LabelColumns:
+        """Where a file of rows has what."""
+        return LabelColumns(
+            image=self.image_column, label=self.label_column, separator=self.label_separator
+        )
 
     @property
     def kept(self) -> int:

@@ -90,14 +90,14 @@ def coco_rows(
     images: list[object] = document["images"]
     captions: dict[Id, list[str]] = {}
     for image in images:  # those of a bad image have a home too: it is told of once, not six times
-        if isinstance(image, dict) and _is_id(image.get("id")):
+        if isinstance(image, dict) and is_id(image.get("id")):
             captions.setdefault(cast(Id, image["id"]), [])
     yield from _gather(document["annotations"], f"{name}#annotations", captions)
     taken: dict[Id, int] = {}
 
     def parse(value: object, number: int) -> ImageRow:
         fields = fields_of(value)
-        key = _new_id(fields, taken, number, "image")
+        key = new_id(fields, taken, number, "image")
         file = text_under(fields, "file_name")
         if not captions[key]:
             raise BadRow(f"no caption: none names image {key!r:.60}, {file[:200]!r}")
@@ -114,8 +114,8 @@ def _gather(annotations: list[object], name: str, into: dict[Id, list[str]]) -> 
     def parse(value: object, number: int) -> None:
         fields = fields_of(value)
         if "id" in fields:
-            _new_id(fields, taken, number, "annotation")
-        image = _id(fields, "image_id")
+            new_id(fields, taken, number, "annotation")
+        image = json_id(fields, "image_id")
         caption = captions_of(text_under(fields, "caption"), "caption")
         if image not in into:
             raise BadRow(f"no such image: no image has the id {image!r:.60}")
@@ -124,20 +124,23 @@ def _gather(annotations: list[object], name: str, into: dict[Id, list[str]]) -> 
     return parse_rows(annotations, name, parse)
 
 
-def _new_id(fields: dict[str, Any], taken: dict[Id, int], number: int, what: str) -> Id:
-    key = _id(fields, "id")
+def new_id(fields: dict[str, Any], taken: dict[Id, int], number: int, what: str) -> Id:
+    """The id of a record, if none before it in the list has the same."""
+    key = json_id(fields, "id")
     if taken.setdefault(key, number) != number:
         raise BadRow(f"duplicate id: {key!r:.60} was {what} {taken[key]}")
     return key
 
 
-def _id(fields: dict[str, Any], key: str) -> Id:
+def json_id(fields: dict[str, Any], key: str) -> Id:
+    """The id under a key."""
     if key not in fields:
         raise BadRow(f"missing key: no {key!r}; it has {shown_keys(fields)}")
-    if not _is_id(fields[key]):
+    if not is_id(fields[key]):
         raise BadRow(f"wrong type: {key!r} is {kind_of(fields[key])}, not a whole number or string")
     return fields[key]
 
 
-def _is_id(value: object) -> bool:
+def is_id(value: object) -> bool:
+    """Whether this is a whole number or a string."""
     return isinstance(value, int | str) and not isinstance(value, bool)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from saccade.data.images.decode import ImageError
 from saccade.data.images.members import Member
-from saccade.data.readers.images.read import ENDINGS
+from saccade.data.readers.images.rows import ENDINGS
 from saccade.data.readers.images.tree import ARCHIVES, Tree, join, tree_of
 from saccade.data.readers.report import BadRow
 from saccade.errors import DataError

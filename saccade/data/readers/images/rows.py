@@ -1,14 +1,18 @@
 """What is read of images: a row for each, and where to look for the file a row names."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from saccade.data.images.members import Member
+from saccade.data.readers.images.classes.values import in_natural_order
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
 from saccade.data.readers.report import BadRow, RowsRead, counted
 from saccade.data.readers.text.records import as_text, kind_of
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,11 @@ class ImagesRead(RowsRead[ImageRow]):
 
     @property
     def labels(self) -> list[str]:
-        """The classes, where images lay in a folder for each."""
-        found = (row.extras.get("label") for row in self.rows)
-        return sorted({label for label in found if isinstance(label, str)})
+        """The classes that `read_labelled` found, in natural order."""
+        found = (row.extras.get("labels") for row in self.rows)
+        return in_natural_order(
+            label for labels in found if isinstance(labels, tuple) for label in labels
+        )
 
     @property
     def size(self) -> str:
@@ -40,8 +46,8 @@ class ImagesRead(RowsRead[ImageRow]):
         told = counted(len(self.rows), "image")
         if captions:
             told += f" with {counted(captions, 'caption')}"
-        if self.labels:
-            told += f" of {len(self.labels):,} class" + "es" * (len(self.labels) != 1)
+        if classes := len(self.labels):
+            told += f" of {classes:,} class" + "es" * (classes != 1)
         return told
 
 
@@ -49,6 +55,7 @@ class ImageFinder:
     """Where the images of a metadata file may lie: near it, or in an archive beside it."""
 
     def __init__(self, tree: Tree, folder: str, below: Sequence[str]) -> None:
+        self.root = Path(os.path.realpath(tree.path)).name  # of the folder that holds the data
         self._tree = tree
         self._folder = folder
         self._prefixes = list(dict.fromkeys(below))
@@ -74,13 +81,13 @@ class ImageFinder:
         where = join(str(self._tree.path), self._folder)
         raise BadRow(f"missing image: {names[0][:200]!r} is not in {where}{beside}")
 
-    def once(self, member: Member, line: int) -> Member:
+    def once(self, member: Member, line: int, *, said: str = "captions") -> Member:
         """The image, if no row before has named it."""
         first = self._seen.setdefault((member.path, member.name), line)
         if first != line:
             raise BadRow(
                 f"duplicate file_name: {Path(member.name).name!r} was on row {first}; "
-                "put all captions of an image in one list"
+                f"put all {said} of an image in one list"
             )
         return member
 

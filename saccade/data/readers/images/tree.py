@@ -21,6 +21,7 @@ from saccade.regular import file_status, regular_file
 
 ARCHIVES = (".tar", ".zip")
 _SPLITS = {name for names in SPLITS.values() for name in names}
+_HIDDEN = (".", "__MACOSX")
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
 
 
@@ -115,7 +116,7 @@ class Folder:
         path = self.path / folder
         try:
             with os.scandir(path) as found:
-                shown = [entry for entry in found if not entry.name.startswith(".")]
+                shown = [entry for entry in found if not entry.name.startswith(_HIDDEN)]
         except OSError as error:
             raise DataError(f"{path} cannot be listed: {error.strerror}") from None
         return sorted(shown, key=lambda entry: entry.name)
@@ -155,7 +156,7 @@ class Archive:
         return sorted(name for name in self._files.get(folder, []) if not name.startswith("."))
 
     def folders(self, folder: str) -> list[str]:
-        return sorted(n for n in self._folders.get(folder, ()) if not n.startswith((".", "__MAC")))
+        return sorted(n for n in self._folders.get(folder, ()) if not n.startswith(_HIDDEN))
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from saccade.data.readers.report import BadRow
-from saccade.data.readers.text.lines import chunks
+from saccade.data.readers.text.lines import CHUNK, chunks
 from saccade.data.readers.text.parquet_pages import declared_size
 from saccade.data.unpacking import ROW, refuse_bomb
 from saccade.errors import DataError
@@ -25,7 +25,7 @@ def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None
     size = regular_file(path, DataError).st_size
     try:
         with _file(path) as file:
-            table: Any = library.ParquetFile(file)
+            table: Any = library.ParquetFile(file, buffer_size=CHUNK)
             columns = _columns(path, table.schema_arrow.names, wanted)
             unpacked, rows = declared_size(file, file.seek(0, io.SEEK_END), columns)
             bounded = partial(refuse_bomb, path, packed=size, way_out=_WAY_OUT)

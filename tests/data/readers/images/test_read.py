@@ -14,7 +14,6 @@ from saccade.data.readers import (
     ImagesRead,
     Problem,
     image_splits,
-    read_classes,
     read_images,
 )
 from saccade.data.readers.images.cached import cached_images
@@ -340,27 +339,3 @@ def test_faults_of_coco_are_told_by_list_and_place(tmp_path: Path) -> None:
 def test_a_file_that_is_not_coco_is_refused(tmp_path: Path, raw: bytes, told: str) -> None:
     (tmp_path / "train.json").write_bytes(raw)
     assert told in refusal(lambda: read_images(tmp_path, "train"))
-
-
-@pytest.mark.parametrize("pack", PACK, ids=["folder", "tar", "zip", "tar/mine", "zip/mine"])
-def test_a_folder_for_each_class_labels_its_images(
-    tmp_path: Path, pack: Callable[[Path, dict[str, bytes]], Path]
-) -> None:
-    files = {"train/dog/1.PNG": picture(1), "train/cat/1.jpg": picture(2)}
-    files |= {"train/cat/2.jpg": picture(3), "val/cat/9.png": picture(4)}
-    data = pack(tmp_path, files)
-    read = read_classes(data, "train")
-    assert [row.extras["label"] for row in read.rows] == ["cat", "cat", "dog"]
-    assert [row.image.read() for row in read.rows] == [picture(2), picture(3), picture(1)]
-    assert read.labels == ["cat", "dog"]
-    assert read.summary() == "3 images of 2 classes from train"
-    assert read_classes(data, "valid").summary() == "1 image of 1 class from val"
-    assert "where one folder 'test' should be" in refusal(lambda: read_classes(data, "test"))
-
-
-def test_classes_without_splits_are_all_train(tmp_path: Path) -> None:
-    in_folder(tmp_path, {"dog/1.png": picture(1), "cat/1.png": picture(2), "cat/notes.txt": b"x"})
-    told = refusal(lambda: read_classes(tmp_path, "train"))
-    assert f"{tmp_path}/cat/notes.txt:2: no image: 'notes.txt' ends in none of .jpg" in told
-    assert read_classes(tmp_path, "train", skip_bad=1).labels == ["cat", "dog"]
-    assert "where one folder 'valid' should be" in refusal(lambda: read_classes(tmp_path, "valid"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from saccade.data.images.decode import decode
 from saccade.data.images.members import Member, ZipMember
-from saccade.data.readers import image_splits, read_classes, read_images
+from saccade.data.readers import image_splits, read_images, read_labelled
 from saccade.data.readers.images.tree import inner, tree_of
 from saccade.data.readers.report import BadRow
 from saccade.errors import DataError
@@ -130,7 +130,7 @@ def test_a_file_that_changed_under_us_is_told(tmp_path: Path) -> None:
     [
         ("x.tar.gz", b"x", "is compressed as a whole"),
         ("x.tgz", b"x", "is compressed as a whole"),
-        ("x.rar", b"x", "images are read from a folder, .tar, .zip, .jsonl or COCO .json"),
+        ("x.rar", b"x", "read from a folder, .tar, .zip, "),
         ("x.tar", b"x" * 600, "is not a whole tar archive"),
         ("x.tar", b"", "is not a whole tar archive (empty file)"),
         ("x.tar", bytes(1024), "is empty: it holds no files"),
@@ -140,7 +140,7 @@ def test_a_file_that_changed_under_us_is_told(tmp_path: Path) -> None:
 def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, raw: bytes, told: str) -> None:
     (tmp_path / name).write_bytes(raw)
     assert told in refusal(lambda: read_images(tmp_path / name, "train"))
-    assert told in refusal(lambda: read_classes(tmp_path / name, "train"))
+    assert told in refusal(lambda: read_labelled(tmp_path / name, "train"))
     assert "does not exist" in refusal(lambda: read_images(tmp_path / "none", "train"))
 
 
@@ -158,7 +158,7 @@ def read_every_way(data: Path) -> None:
         lambda: read_images(data, "train"),
         lambda: [decode(row.image) for row in read_images(data, "train", skip_bad=99).rows],
         lambda: read_images(data, "valid", skip_bad=99),
-        lambda: [decode(row.image) for row in read_classes(data, "train", skip_bad=99).rows],
+        lambda: [decode(row.image) for row in read_labelled(data, "train", skip_bad=99).rows],
     ]
     for attempt in tries:
         try:
@@ -227,15 +227,15 @@ def test_any_damage_to_an_archive(
 
 
 def test_names_that_are_not_utf8_can_be_told(tmp_path: Path) -> None:
-    odd = bytes(tmp_path / "cat") + b"/\xff.txt"
+    odd = bytes(tmp_path / "cat") + b"/\xff.tif"
     (tmp_path / "cat").mkdir()
     with open(odd, "wb") as file:
         file.write(b"x")
-    with open(odd.replace(b"txt", b"png"), "wb") as file:
+    with open(odd.replace(b"tif", b"png"), "wb") as file:
         file.write(b"x")
-    told = refusal(lambda: read_classes(tmp_path, "train"))
+    told = refusal(lambda: read_labelled(tmp_path, "train"))
     assert told.encode()
-    row = read_classes(tmp_path, "train", skip_bad=1).rows[0]
+    row = read_labelled(tmp_path, "train", skip_bad=1).rows[0]
     assert row.image.read() == b"x"
     assert refusal(lambda: decode(row.image)).encode()
 

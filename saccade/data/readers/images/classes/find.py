@@ -1,0 +1,219 @@
+"""Where a folder, archive or file has images with labels, by what each part is named after."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from saccade.data.readers.images.classes.folders import ClassFolders, class_folders, has_images
+from saccade.data.readers.images.classes.tables import LabelColumns, LabelTable, split_stem
+from saccade.data.readers.images.rows import ImageRow
+from saccade.data.readers.images.source import (
+    ANNOTATIONS,
+    TableFile,
+    single_source,
+    table_file,
+    table_source,
+)
+from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
+from saccade.data.readers.report import BadRow, Problem, listed
+from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.text.lines import document
+from saccade.data.readers.text.records import fields_of, json_value
+from saccade.errors import DataError
+from saccade.printable import printable
+
+TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
+_STATE = "state.json"  # beside the files of a dataset that was saved
+WHOLE = ""  # the name of what is named after no split
+_SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
+_SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
+_FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
+_NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
+
+
+class LabelSource(Protocol):
+    """Images with labels. `splits` are those that its rows name."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def used(self) -> list[str]: ...
+
+    def splits(self) -> list[str]: ...
+
+    def rows(self, split: str) -> Iterator[ImageRow | Problem]: ...
+
+
+Sources = dict[str, list[LabelSource]]
+
+
+def find_labels(data: Path, columns: LabelColumns) -> Sources:
+    """All parts of the data, by their names in small letters; WHOLE is one that has all splits."""
+    if _form(data.name) in (*TABLES, "json") and not data.is_dir():
+        return {WHOLE: [LabelTable(single_source(data), columns)]}
+    if data.is_file() and not _archive(data.name.lower()):
+        raise DataError(
+            f"{printable(data)}: images with classes are read from a folder, .tar, .zip, "
+            f"{', '.join(f'.{form}' for form in TABLES)} or COCO .json; give one"
+        )
+    tree, base = tree_of(data)
+    base = _start(tree, base)
+    if saved := _saved(tree, base, columns):
+        return saved
+    tables, folders = _tables(tree, base), _splits_among(tree.folders(base))
+    named = {stem: mine for stem, mine in tables.items() if _split_name(stem)}
+    labelled = any(_labelled(tree, join(base, folders[s])) for s in fitting_stems("train", folders))
+    if named and (fitting_stems("train", named) or not labelled):
+        return {stem: _sources(tree, mine, columns) for stem, mine in named.items()}
+    if folders and (labelled or not tables):
+        return _folders(tree, base, folders, columns)
+    return {WHOLE: [_whole(tree, base, tables, columns)]}
+
+
+def _archive(name: str) -> bool:
+    return name.endswith((*ARCHIVES, ".tgz")) or ".tar." in name
+
+
+def _split_name(stem: str) -> bool:
+    return any(fitting_stems(split, [stem]) for split in SPLITS)
+
+
+def _start(tree: Tree, base: str) -> str:
+    """Go down into a lone folder that holds the data, and is neither a split nor a class."""
+    while not has_images(tree, base) and not _tables(tree, base):
+        folders = tree.folders(base)
+        if len(folders) != 1 or _splits_among(folders):
+            return base
+        lone = join(base, folders[0])
+        whole = tree.folders(lone) and not has_images(tree, lone)
+        if not whole and not _tables(tree, lone) and _STATE not in tree.files(lone):
+            return base
+        base = lone
+    return base
+
+
+def _form(name: str) -> str:
+    return name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _tables(tree: Tree, base: str) -> dict[str, list[TableFile]]:
+    """Files that may hold labels, by what they are named after."""
+    found: dict[str, list[TableFile]] = {}
+    for below in ("", ANNOTATIONS, "data"):
+        if below and below not in tree.folders(base):
+            continue
+        for name in tree.files(join(base, below)):
+            entry = table_file(name, base, join(base, below, name))
+            stem = split_stem(_SHARD.sub("", entry.stem))
+            stem = split_stem(_SAID.sub("", stem) or stem)  # train_labels.csv
+            plain = entry.form in TABLES or (entry.form == "json" and _split_name(stem))
+            if plain and not stem.startswith(_NOT_LABELS):
+                found.setdefault(stem, []).append(replace(entry, stem=stem))
+    return found
+
+
+def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list[LabelSource]:
+    """One table, or the parts of one."""
+    if len(tables) > 1 and not all(_SHARD.search(Path(table.name).stem) for table in tables):
+        names = listed([table.name for table in tables])
+        raise DataError(
+            f"{printable(tree.path)} has {names} for one split; keep one of them, or give one file"
+        )
+    return [LabelTable(table_source(tree, table, whole=False), columns) for table in tables]
+
+
+def _splits_among(folders: list[str]) -> dict[str, str]:
+    """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
+    small = {split_stem(name): name for name in folders}
+    usual = {name for names in SPLITS.values() for name in names}
+    exact = {stem: name for stem, name in small.items() if stem in usual}
+    if exact:
+        return exact
+    tailed = {split: fitting_stems(split, small) for split in SPLITS}
+    if tailed["train"] and (tailed["valid"] or tailed["test"]):
+        return {stem: small[stem] for stems in tailed.values() for stem in stems}
+    return {}
+
+
+def _folders(tree: Tree, base: str, folders: dict[str, str], columns: LabelColumns) -> Sources:
+    """The folders of splits, but for a test whose images have no labels."""
+    found: Sources = {}
+    for stem, name in folders.items():
+        folder = _doubled(tree, join(base, name))
+        if table := _split_table(tree, folder):
+            entry = table_file(table, folder, join(folder, table))
+            found[stem] = [LabelTable(table_source(tree, entry, whole=False), columns)]
+        elif class_folders(tree, folder) or not fitting_stems("test", [stem]):
+            found[stem] = [ClassFolders(tree, folder)]
+    return found
+
+
+def _labelled(tree: Tree, folder: str) -> bool:
+    folder = _doubled(tree, folder)
+    return bool(_split_table(tree, folder) or class_folders(tree, folder))
+
+
+def _doubled(tree: Tree, folder: str) -> str:
+    """The folder, or one of the same name in it: archives are often unpacked so."""
+    name = folder.rpartition("/")[2]
+    return join(folder, name) if name in tree.folders(folder) else folder
+
+
+def _split_table(tree: Tree, folder: str) -> str:
+    """The file in the folder of a split that has its labels: Tiny ImageNet's, or metadata.csv."""
+    ends = ("_annotations.txt", "_annotations.coco.json", *(f"metadata.{form}" for form in TABLES))
+    return next((name for name in tree.files(folder) if name.lower().endswith(ends)), "")
+
+
+def _whole(
+    tree: Tree, base: str, tables: dict[str, list[TableFile]], columns: LabelColumns
+) -> LabelSource:
+    """What is named after no split: a table, or folders of classes."""
+    usual = [table for stem in _FOR_ALL for table in tables.get(stem, [])]
+    every = usual or [table for mine in tables.values() for table in mine]
+    classes = class_folders(tree, base)
+    many = len(classes) > 1 and not _splits_among(classes)
+    if not every or (not usual and many):
+        return ClassFolders(tree, base, whole=True)
+    if len(every) > 1:
+        names = listed([table.name for table in every])
+        raise DataError(
+            f"{printable(tree.path)} has {names}; give the one with the labels as the data"
+        )
+    return LabelTable(table_source(tree, every[0], whole=True), columns)
+
+
+def _saved(tree: Tree, base: str, columns: LabelColumns) -> Sources:
+    """What `save_to_disk` of Hugging Face `datasets` wrote: a folder, or one for each split."""
+    files = tree.files(base)
+    if _STATE in files:
+        return {WHOLE: _shards(tree, base, columns, whole=True)}
+    if "dataset_dict.json" not in files:
+        return {}
+    return {
+        split_stem(name): _shards(tree, join(base, name), columns)
+        for name in tree.folders(base)
+        if _STATE in tree.files(join(base, name))
+    }
+
+
+def _shards(
+    tree: Tree, folder: str, columns: LabelColumns, *, whole: bool = False
+) -> list[LabelSource]:
+    path = tree.path / folder / _STATE
+    if not isinstance(tree, Folder):
+        raise DataError(f"{printable(path)}: a dataset saved to disk is packed; unpack it")
+    try:
+        state = fields_of(json_value(document(path).decode()))
+        listed_files: Any = state["_data_files"]
+        names = [inner(file["filename"]) for file in listed_files]
+    except (BadRow, KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{printable(path)} does not name the files of a dataset ({printable(error)}); save "
+            "it again"
+        ) from None
+    entries = [TableFile(folder, "arrow", join(folder, name), folder) for name in names]
+    return [LabelTable(table_source(tree, entry, whole=whole), columns) for entry in entries]

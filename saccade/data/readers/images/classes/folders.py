@@ -1,0 +1,129 @@
+"""Images in a folder for each class: SPLIT/CLASS/IMAGE, or CLASS/IMAGE where all is train.
+
+Folders within the folder of a class are of that class too. What lies beside the images and is none
+(notes, boxes, thumbnails' databases) is passed over; what looks like an image and cannot be read,
+or has no class, is a bad row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from saccade.data.images.members import Member
+from saccade.data.readers.images.rows import ENDINGS, ImageRow
+from saccade.data.readers.images.tree import Tree, join
+from saccade.data.readers.report import BadRow, Problem
+from saccade.data.readers.stems import SPLITS
+from saccade.data.readers.text.records import as_text
+from saccade.errors import DataError
+from saccade.printable import printable
+
+FLAT = ("images", "image", "imgs", "img")  # folders that name no class
+_COMPANIONS = (
+    *(".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log"),
+    *(".db", ".ini", ".mat", ".npy", ".npz", ".lnk", ".url"),
+)
+_TO_CLASSES = (
+    "put each image into a folder named as its class (train/cat/1.jpg), or give a table such as "
+    "train.csv with the columns file_name and label"
+)
+
+
+@dataclass
+class ClassFolders:
+    """The folders of a split's classes."""
+
+    tree: Tree
+    folder: str
+    whole: bool = False
+    used: list[str] = field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        return join(str(self.tree.path), self.folder)
+
+    def splits(self) -> list[str]:
+        return ["train"]
+
+    def rows(self, split: str) -> Iterator[ImageRow | Problem]:
+        if self.whole and split != "train":
+            raise DataError(
+                f"{printable(self.name)} has no folder for a split, so it is all train: there is "
+                f"no {split!r} in it; put the folders of classes into folders train and {split}"
+            )
+        classes = class_folders(self.tree, self.folder)
+        if not classes:
+            raise DataError(f"{printable(self.name)} has no folder for a class; {_TO_CLASSES}")
+        self._require_splits_above(classes)
+        found = self._images(classes, train=split == "train")
+        for number, (file, image, label) in enumerate(found, start=1):
+            if isinstance(image, BadRow):
+                where = printable(join(str(self.tree.path), file))
+                yield Problem(where, number, str(image))
+            else:
+                yield ImageRow(image, (), {"labels": (label,)}, image.name, number)
+
+    def _require_splits_above(self, classes: list[str]) -> None:
+        """Stop at cat/train and cat/test: they would all become train."""
+        for label in classes:
+            names = {name.lower() for name in self.tree.folders(join(self.folder, label))}
+            if len(splits := [split for split, usual in SPLITS.items() if names & {*usual}]) > 1:
+                raise DataError(
+                    f"{printable(join(self.name, label))} has {' and '.join(splits)} in it; put "
+                    f"splits above classes, as {splits[0]}/{printable(label)}"
+                )
+
+    def _images(
+        self, classes: list[str], *, train: bool
+    ) -> Iterator[tuple[str, Member | BadRow, str]]:
+        for name in self.tree.files(self.folder):
+            if name.lower().endswith(ENDINGS):
+                why = "no class: it lies beside the folders of classes; move it into one"
+                yield join(self.folder, name), BadRow(why), ""
+        for label in classes:
+            folder = join(self.folder, label)
+            try:
+                as_text(label, "folder")
+            except BadRow as bad:
+                yield folder, bad, label
+                continue
+            any_image = False
+            for file, image in _below(self.tree, folder):
+                any_image = True
+                yield file, image, label
+            if train and not any_image:
+                yield folder, BadRow("empty class: no image in it; fill it or take it away"), label
+
+
+def class_folders(tree: Tree, folder: str) -> list[str]:
+    """The folders of classes right in a folder; a lone `images` is none."""
+    found = tree.folders(folder)
+    return [] if all(name.lower() in FLAT for name in found) else found
+
+
+def has_images(tree: Tree, folder: str) -> bool:
+    """Whether images lie right in a folder."""
+    return any(name.lower().endswith(ENDINGS) for name in tree.files(folder))
+
+
+def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Member | BadRow]]:
+    """The files of a folder that should be images, then those of its folders."""
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        if here != folder and (tree.path / here).is_symlink():
+            yield here, BadRow("not a file: a link to a folder, which may lead in circles")
+            continue
+        for name in tree.files(here):
+            if not name.lower().endswith(_COMPANIONS):
+                yield join(here, name), _image(tree, join(here, name))
+        waiting += [join(here, name) for name in reversed(tree.folders(here))]
+
+
+def _image(tree: Tree, file: str) -> Member | BadRow:
+    name = file.rpartition("/")[2]
+    if "." in name and not name.lower().endswith(ENDINGS):
+        return BadRow(f"no image: {name[:200]!r} ends in none of {', '.join(ENDINGS)}")
+    try:
+        return tree.member(file) or BadRow("missing image: a link that leads nowhere")
+    except BadRow as bad:
+        return bad

@@ -1,0 +1,63 @@
+"""Labels as files have them, made names of classes; and the order of names."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from saccade.data.readers.report import BadRow
+from saccade.data.readers.text.records import as_text, json_value, kind_of
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def labels_of(value: object, key: str, *, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """The classes under a key: one label, or a list of them, which may be empty.
+
+    Where the file has `names`, a whole number is the place of one, and -1 is no label.
+    """
+    every: Sequence[object] = cast(list[object], value) if isinstance(value, list) else [value]
+    return tuple(in_natural_order(_label(one, key, names) for one in every))
+
+
+def labels_in(cell: str, key: str, *, separator: str) -> tuple[str, ...]:
+    """The classes in a cell of text: a JSON list, or labels with `separator` between them."""
+    if cell.startswith("[") and cell.endswith("]"):
+        return labels_of(json_value(cell), key)
+    parts = cell.split(separator) if separator else [cell]
+    return tuple(in_natural_order(_label(part, key, ()) for part in parts))
+
+
+def in_natural_order(labels: Iterable[str]) -> list[str]:
+    """Each label once; where names differ in a number, 9 comes before 10."""
+    return sorted(set(labels), key=_natural)
+
+
+def _natural(label: str) -> tuple[list[Any], str]:
+    parts: list[Any] = _DIGITS.split(label)  # texts at even places, digits at odd ones
+    numbers = [digits.lstrip("0") for digits in parts[1::2]]
+    parts[1::2] = [(len(digits), digits) for digits in numbers]
+    return parts, label
+
+
+def _label(value: object, key: str, names: Sequence[str]) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():  # a column with gaps turns 3 into 3.0
+        value = int(value)
+    if isinstance(value, int) and names:
+        if not -1 <= value < len(names):
+            raise BadRow(f"no such class: {key!r} is {value}, and there are {len(names):,} names")
+        value = names[value] if value >= 0 else None
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise BadRow(f"no label: {key!r} holds none")
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str):
+        raise BadRow(
+            f"wrong type: {key!r} is {kind_of(value)}, not a string, a number or a list of them"
+        )
+    label = as_text(value, key).strip()
+    if not label:
+        raise BadRow(f"no label: {key!r} is empty")
+    return label

@@ -45,7 +45,7 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
 PRESETS_SHRUNK = {
     name: shrunk(config)
     for name, config in PRESETS.items()
-    if not isinstance(config, CaptionerConfig)  # they read pictures, and have a zoo of their own
+    if not isinstance(config, CaptionerConfig | ImageEncoderConfig)  # which have their own zoos
 }
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 

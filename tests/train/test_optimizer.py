@@ -27,6 +27,7 @@ from saccade.train.optimizer import make_optimizer, rate_scales, set_rate
 from saccade.train.settings import TrainSettings
 
 CPU = torch.device("cpu")
+TABLES = ("embedding", "positions", "offsets")
 
 
 def built(config: ModelConfig) -> nn.Module:
@@ -43,7 +44,7 @@ def test_every_parameter_has_a_role_and_matrices_decay_as_they_always_did(name: 
     roles = dict(parameter_roles(model))  # which refuses a matrix that nobody declares
     assert roles.keys() == set(model.parameters())
     for path, parameter in model.named_parameters():
-        free = parameter.dim() < 2 or "embedding" in path or "positions" in path
+        free = parameter.dim() < 2 or any(part in path for part in TABLES)
         assert roles[parameter].decays != free, path
         assert not (free and roles[parameter].matrices), path
 

@@ -119,3 +119,24 @@ def followed_back(
         reader = spread(reader, layer.rows, under) + spread(onto, layer.columns, under)
         at = under
     return on_cells(reader, at), at.whole
+
+
+def followed_evenly(
+    reader: Float[Tensor, "B T"], at: Axis, layers: Sequence[LayerWeights]
+) -> tuple[Float[Tensor, "B h w"], Axis]:
+    """The same, where what all layers hand on counts as much as what their residuals take along.
+
+        r R̄        R̄ = I + (R − I) with rows that sum to one
+
+    As Chefer et al. 2021 do it before one modality reads another, for places that something else
+    reads in the end. Each of many has but a small part in the score, and so small slopes: its own
+    place would hide all that it looked at.
+    """
+    still = [layer._replace(weights=torch.zeros_like(layer.weights)) for layer in layers]
+    with torch.enable_grad():
+        even = torch.ones_like(reader, requires_grad=True)
+        total = followed_back(even, at, layers)[0].sum()
+        (rows,) = torch.autograd.grad(total, even)  # the sums of R's rows
+    share = torch.where(rows > 1, reader / (rows - 1), 0.0)
+    stays, cells = followed_back(reader - share, at, still)
+    return followed_back(share, at, layers)[0] + stays, cells

@@ -23,6 +23,7 @@ from saccade.attention.look.on_image import (
     all_weights,
     falls_on,
     followed_back,
+    followed_evenly,
     on_cells,
     read_class,
 )
@@ -122,7 +123,7 @@ def relevance(model: ImageEncoder, image: Images, target: Classes) -> ImageMap:
 
     It starts at the class token. Where the class is read from the mean of all cells x̄ = Σₜ aₜ xₜ,
     that is one more attention, with even weights, and starts with relu(∂y/∂aₜ · aₜ), which is
-    relu(∂y/∂xₜ · xₜ).
+    relu(∂y/∂xₜ · xₜ); what it reads is followed evenly.
     """
     layers: list[LayerWeights] = []
 
@@ -132,21 +133,20 @@ def relevance(model: ImageEncoder, image: Images, target: Classes) -> ImageMap:
 
     with _gradients(image) as pixels, _layers(model, keep):
         grid, scores = model.grid_and_scores(pixels)
-        score = _score(scores, target)
         inputs = [grid, *(layer.weights for layer in layers)]
-        slope, *slopes = torch.autograd.grad(score, inputs, materialize_grads=True)
-    with torch.no_grad():
+        slopes = torch.autograd.grad(_score(scores, target), inputs, materialize_grads=True)
+        cells, *products = (slope * x.detach() for slope, x in zip(slopes, inputs))
         positive = [
-            layer._replace(weights=(gradient * layer.weights).relu())
-            for layer, gradient in zip(layers, slopes)
+            layer._replace(weights=product.relu()) for layer, product in zip(layers, products)
         ]
         axis = layers[-1].rows
         if axis.special:
-            reader = read_class(axis, len(image)).to(grid)
+            reader = read_class(axis, len(image)).to(cells)
+            values, at = followed_back(reader, axis, positive)
         else:
-            axis, reader = _last(model, grid), (slope * grid).sum(dim=1).relu().flatten(1)
-        values, cells = followed_back(reader, axis, positive)
-    return ImageMap(values, _lattice(cells, image))
+            reader = cells.sum(dim=1).relu().flatten(1)
+            values, at = followed_evenly(reader, _last(model, grid), positive)
+    return ImageMap(values, _lattice(at, image))
 
 
 def grad_cam(

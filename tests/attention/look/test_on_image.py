@@ -12,6 +12,7 @@ from saccade.attention.look.on_image import (
     all_weights,
     falls_on,
     followed_back,
+    followed_evenly,
     on_cells,
     one_query,
     read_class,
@@ -123,6 +124,31 @@ def test_following_back_is_a_row_of_the_product_of_all_layers() -> None:
     values, at = followed_back(one_query(axis, 0, 2).double(), axis, layers)
     assert at == axis
     torch.testing.assert_close(values.flatten(1) / 8, product[:, 0, 1:])
+
+
+def test_followed_evenly_every_row_looks_as_much_as_it_stays() -> None:
+    """R by matrices, through a pool: 4 × 4 cells, then 2 × 2 that read 4 × 4 and one another."""
+    fine, coarse = image_axis((4, 4), (2.0, 4.0)), image_axis((2, 2), (4.0, 8.0))
+    one, two, three = (
+        LayerWeights(torch.rand(1, 2, *shape, dtype=torch.float64), rows, columns)
+        for shape, rows, columns in (
+            ((16, 16), fine, fine),
+            ((4, 16), coarse, fine),
+            ((4, 4), coarse, coarse),
+        )
+    )
+    pool = spread(torch.eye(4, dtype=torch.float64), coarse, fine)  # (4, 16)
+    first, second, third = (layer.weights.mean(dim=1)[0] for layer in (one, two, three))
+    product = (torch.eye(4) + third) @ (pool + second) @ (torch.eye(16) + first)
+    looked = product - pool
+    reader = torch.tensor([[0.5, 0.0, 2.0, 1.0]], dtype=torch.float64)
+    expected = reader @ (pool + looked / looked.sum(dim=1, keepdim=True))
+    values, at = followed_evenly(reader, coarse, [one, two, three])
+    assert at == fine
+    torch.testing.assert_close(values.flatten(1), expected)
+    blind = [layer._replace(weights=0 * layer.weights) for layer in (one, two, three)]
+    nothing, _ = followed_evenly(reader, coarse, blind)
+    torch.testing.assert_close(nothing.flatten(1), reader @ pool)
 
 
 # Answers

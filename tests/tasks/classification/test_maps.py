@@ -7,7 +7,13 @@ import torch
 from torch import Tensor, nn
 
 import saccade
-from saccade.attention.look.on_image import LayerWeights, all_weights, followed_back, read_class
+from saccade.attention.look.on_image import (
+    LayerWeights,
+    all_weights,
+    followed_back,
+    followed_evenly,
+    read_class,
+)
 from saccade.attention.look.watching import sites, watching
 from saccade.data.images.lattice import Lattice
 from saccade.errors import ConfigError
@@ -121,14 +127,13 @@ def test_relevance_is_its_formula_with_slopes_by_finite_differences(name: str) -
     ]
     if name in WITH_TOKEN:
         at = layers[-1].rows
-        reader = read_class(at, 1).double()
+        expected, cells = followed_back(read_class(at, 1).double(), at, layers)
     else:  # what each cell adds to the mean, and so to the score
         grid = model.grid(pixels)[0]
         at = image_axis((grid.shape[1], grid.shape[2]), model.cells())
         head = dict(model.named_parameters())["fc.weight" if "resnet" in name else "head.weight"]
         adds = torch.einsum("c,chw->hw", head[int(target)], grid) / grid[0].numel()
-        reader = adds.detach().relu().flatten()[None]
-    expected, cells = followed_back(reader, at, layers)
+        expected, cells = followed_evenly(adds.detach().relu().flatten()[None], at, layers)
     found = relevance(model, pixels, target)
     torch.testing.assert_close(found.values, expected, rtol=1e-5, atol=1e-8)
     assert found.values.any()

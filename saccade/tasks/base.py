@@ -232,6 +232,11 @@ class TaskSettings(ABC):
         }
         return replace(self, **sizes)
 
+    def smallest(self, model: ModelConfig) -> ModelConfig:
+        """The least that the data can make of a model."""
+        least: dict[str, Any] = dict.fromkeys(self.fitted, 1)
+        return replace(model, **least)
+
     def fitted_sizes(self) -> dict[str, int]:
         """What the data decide of a model: the most that it may be, unless they are known."""
         return {name: vars(self)[name] for name in sorted(self.fitted)}

@@ -156,8 +156,7 @@ def _make_ready(
 ) -> tuple[Task[Any], Recipe]:
     """The data, and the recipe with the sizes that they decide."""
     recipe.task.check(recipe.model)
-    least: dict[str, Any] = dict.fromkeys(recipe.task.fitted, 1)
-    smallest = replace(recipe.model, **least)
+    smallest = recipe.task.smallest(recipe.model)
     check_memory(smallest, recipe.train, world.device)
     rate_scales(outline(smallest), recipe.train)  # refuses a model without layers in order
     watch(Note(recipe.task.announcement))

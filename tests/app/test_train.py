@@ -163,7 +163,7 @@ def test_the_list_says_what_its_sizes_assume(monkeypatch: Patch, capsys: Capture
     assert run(["list"], monkeypatch) == 0
     captured = capsys.readouterr()
     assert "2.1 M" in captured.out
-    assert "the largest vocabulary that a recipe takes" in captured.err
+    assert "the largest vocabulary that they take" in captured.err
 
 
 def test_a_run_is_described(trained: TrainingOutcome, monkeypatch: Patch, capsys: Capture) -> None:

@@ -18,6 +18,7 @@ from saccade.models import (
     TransformerConfig,
 )
 from saccade.models.caption.captioner import CaptionerConfig
+from saccade.models.vision.image_encoder import ImageEncoderConfig
 
 VOCABULARY = 11
 SMALL = {"vocabulary": VOCABULARY, "width": 8, "heads": 2, "hidden": 16, "longest": 24}

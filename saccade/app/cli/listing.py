@@ -110,7 +110,10 @@ def describe_run(run: RunFolder) -> dict[str, Any]:
         "about": chosen.about,
         "data": chosen.task.data or "built-in",
         "parameters": count_parameters(chosen.model),
-        **{name: vars(chosen.model)[name] for name in sorted(chosen.task.fitted)},
+        **{
+            name: vars(chosen.model)[name]
+            for name in sorted(chosen.task.fitted & vars(chosen.model).keys())
+        },
         "step": f"{state.get('step', 0):,} of {chosen.train.steps:,}",
         "best": state.get("best", {}),
         "best step": state.get("best_step", 0),

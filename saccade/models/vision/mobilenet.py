@@ -41,9 +41,12 @@ STEM, TOP = 32, 1280
 
 @dataclass(frozen=True, kw_only=True)
 class MobileNetConfig(ImageEncoderConfig):
-    """`multiplier` scales every width; the last grows with it but never shrinks.
+    """Sizes of a MobileNetV2.
 
-    `dilated` keeps the last stage as fine as the one before: what it would skip, it looks across.
+    Args:
+        multiplier: scales every width; the last grows with it but never shrinks.
+        dilated: keep the last stage as fine as the one before: what it would skip, it looks across.
+        dropout: before the class scores.
     """
 
     multiplier: float = 1.0

@@ -22,10 +22,13 @@ Depth = Literal[10, 18, 34, 50, 101, 152]
 
 @dataclass(frozen=True, kw_only=True)
 class ResNetConfig(ImageEncoderConfig):
-    """Sizes of a ResNet. `width` is that of the first residual stage, and doubles at each.
+    """Sizes of a ResNet.
 
-    `dilated` keeps the last stage as fine as the one before: what it would skip, it looks across.
-    The `small` stem is a 3×3 convolution that leaves every pixel a cell.
+    Args:
+        depth: layers in all, of which there are few choices.
+        width: of the first residual stage; it doubles at each.
+        stem: as published, or for small images: a 3×3 convolution that leaves every pixel a cell.
+        dilated: keep the last stage as fine as the one before: what it would skip, it looks across.
     """
 
     depth: Depth = 50

@@ -65,7 +65,7 @@ class ClassificationSettings(TaskSettings):
 
     budget_unit: ClassVar[str] = "images"
     example: ClassVar[str] = "photo.jpg"
-    fitted: ClassVar[frozenset[str]] = frozenset({"classes"})
+    fitted: ClassVar[frozenset[str]] = frozenset({"classes", "image"})
 
     image_column: str = ""
     label_column: str = ""
@@ -114,7 +114,11 @@ class ClassificationSettings(TaskSettings):
     def check(self, model: ModelConfig) -> None:
         if not isinstance(model, ImageEncoderConfig):
             raise ConfigError(f"{type(model).__name__} reads no images; take one that does: vit")
-        model.for_images(self.image, classes=1)
+        self.smallest(model)  # which refuses sizes that do not go together
+
+    def smallest(self, model: ModelConfig) -> ModelConfig:
+        assert isinstance(model, ImageEncoderConfig)
+        return model.for_images(self.image, classes=1)
 
     def sized_for(self, model: ModelConfig) -> "ClassificationSettings":
         """With images as large as those that a model was published for."""

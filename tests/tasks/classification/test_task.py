@@ -43,7 +43,7 @@ class Bright(nn.Module):
 
     def __init__(self, classes: int) -> None:
         super().__init__()
-        self.readout = nn.Linear(3, classes)
+        self.readout = nn.Linear(3, classes, bias=False)
         nn.init.normal_(self.readout.weight, generator=torch.Generator().manual_seed(0))
 
     def forward(self, images: Tensor) -> Tensor:

@@ -25,7 +25,11 @@ SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 @pytest.fixture(scope="module")
 def runs(
-    translator: Path, writer: Path, captioner: Path, tmp_path_factory: pytest.TempPathFactory
+    translator: Path,
+    writer: Path,
+    captioner: Path,
+    classifier: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words."""
     folder = tmp_path_factory.mktemp("runs") / "gpt"
@@ -36,7 +40,7 @@ def runs(
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
-    return {"tr": translator, "lm": writer, "cap": captioner, "gpt": folder}
+    return {"tr": translator, "lm": writer, "cap": captioner, "cls": classifier, "gpt": folder}
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +82,12 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         if content is not None:
             (place / name / part).write_bytes(content)
     Image.new("RGB", (40, 40), "red").save(place / "dot.png")
+    for name in ("one-class/ant", "few/ant", "few/bee", "bad/ant", "bad/bee"):
+        (place / name).mkdir(parents=True)
+        for number in range(4):
+            Image.new("RGB", (40, 40), (50 * number, 9, 9)).save(place / name / f"{number}.png")
+    (place / "bad/ant/0.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
+    (place / "photos.csv").write_bytes(b"file,label\nnone.png,ant\n")
     return place
 
 
@@ -108,6 +118,8 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 4)
+    monkeypatch.setattr("saccade.tasks.classification.data.HELD_BACK", 4)
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)
     captured = capsys.readouterr()
     told = objection(captured.err)

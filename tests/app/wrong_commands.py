@@ -1,7 +1,7 @@
 """Mistakes people make on the command line: what the one line must say, and the way out it names.
 
 In a line {tr} is a translator's run, {lm} a language model's without attention, {gpt} one with,
-{cap} a captioner's; files are those of `workshop` in test_wrong_commands.py.
+{cap} a captioner's, {cls} a classifier's; files are those of `workshop` in test_wrong_commands.py.
 """
 
 from typing import NamedTuple
@@ -190,7 +190,7 @@ PREDICT = [
     Wrong("predict {lm} nofile.txt", "does not exist", "predict {lm} --text nofile.txt"),
     Wrong("predict {gpt} long.txt", "but the model sees", "predict {gpt} long.txt --skip-bad 1"),
     Wrong("predict {cap}", "name the images", "predict {cap} dot.png"),
-    Wrong("predict {cap} -", "standard input is for text"),
+    Wrong("predict {cap} -", "standard input is empty; give an image, or names of files"),
     Wrong("predict {cap} nofile.jpg", "nofile.jpg does not exist; check the path"),
     Wrong("predict {cap} good.txt", "no image: it does not begin like any of JPEG"),
     Wrong("predict {cap} broken.png", "broken.png: "),
@@ -362,4 +362,62 @@ BENCH = [
     Wrong("bench vit --foo", "unrecognized options: --foo"),
 ]
 
-EVERY = [*COMMANDS, *TRAIN, *PREDICT, *EVAL, *LOOK, *EXPORT, *SERVE, *BENCH]
+VIT = f"train vit --image 32 --model.width 8 --model.heads 2 --model.depth 1 {SMALL}"
+FEW = f"{VIT} --train.batch-tokens 8"
+CLASSES = [
+    Wrong(f"{FEW} --scenes 0", "scenes=0 must be at least 1", f"{FEW} --scenes 8"),
+    Wrong(f"{FEW} --image 0", "image=0 must be at least 1"),
+    Wrong(f"{FEW} --image 36", "patch=8 does not tile image=36", f"{FEW} --scenes 8 --image 40"),
+    Wrong(f"{FEW} --keep 16", "keep=16 is below image=32", f"{FEW} --scenes 8 --keep 40"),
+    Wrong(f"{FEW} --held-out 1", "held_out=1.0 must be at least 0 and below 1"),
+    Wrong(f"{FEW} --loss hinge", "invalid choice 'hinge'"),
+    Wrong(f"{FEW} --vary.policy five", "invalid choice 'five'"),
+    Wrong(f"{FEW} --vary.repeats 0", "repeats=0 must be at least 1"),
+    Wrong(f"{FEW} --vary.mixup -1", "mixup=-1.0 and cutmix=0.0 must be 0 or more"),
+    Wrong(f"{FEW} --vary.erase 2", "erase=2.0 must be from 0 to 1"),
+    Wrong(f"{FEW} --vary.smallest 0", "smallest=0.0 must be above 0"),
+    Wrong(f"{FEW} --label-smoothing 1", "label_smoothing=1.0 must be at least 0"),
+    Wrong(f"{FEW} --label-column y", "label_column=y is of data of your own"),
+    Wrong(f"{FEW} --data nowhere", "nowhere does not exist"),
+    Wrong(f"{FEW} --data folder", "folder"),
+    Wrong(f"{FEW} --data good.txt", "good.txt"),
+    Wrong(f"{FEW} --data broken.zip", "broken.zip is not a whole zip archive"),
+    Wrong(f"{FEW} --data broken.parquet", "broken.parquet"),
+    Wrong(f"{FEW} --data broken.json", "broken.json"),
+    Wrong(f"{FEW} --data one-class", "a single class (ant) leaves nothing to tell apart"),
+    Wrong(f"{FEW} --data few", "too few to hold some out", f"{FEW} --data few --held-out 0.5"),
+    Wrong(f"{FEW} --data bad", "1 bad row", f"{FEW} --data bad --skip-bad 1 --held-out 0.5"),
+    Wrong(f"{FEW} --data photos.csv", "photos.csv", f"{FEW} --data few --held-out 0.5"),
+    Wrong(f"{FEW} --model.heads 3", "width=8 does not divide into heads=3"),
+    Wrong("predict {cls}", "name the images", "predict {cls} dot.png"),
+    Wrong("predict {cls} -", "standard input is empty; give an image, or names of files"),
+    Wrong("predict {cls} - dot.png", "- is standard input alone"),
+    Wrong("predict {cls} - --best 2", "x.png does not exist", "", b"x.png\n"),
+    Wrong("predict {cls} '*.tiff'", "no file is named like *.tiff", "predict {cls} 'd*.png'"),
+    Wrong("predict {cls} nofile.jpg", "nofile.jpg does not exist; check the path"),
+    Wrong("predict {cls} good.txt", "no image: it does not begin like any of JPEG"),
+    Wrong("predict {cls} broken.png", "broken.png: "),
+    Wrong("predict {cls} folder", "holds no images"),
+    Wrong("predict {cls} dot.png --best 0", "best=0 must be at least 1"),
+    Wrong("predict {cls} dot.png --beam 3", "unrecognized options: --beam"),
+    Wrong("eval {cls} --split foo", "no split 'foo'"),
+    Wrong("eval {cls} --data nowhere", "nowhere does not exist"),
+    Wrong("eval {cls} --data few", "few"),
+    Wrong("eval {cls} --confusion x.pdf", "must end in .png or .svg"),
+    Wrong("look {cls}", "name images to look at", "look {cls} --split test --rows 1"),
+    Wrong("look {cls} dot.png --split test", "name images to look at, or a split"),
+    Wrong("look {cls} dot.png --rows 3", "--rows 3 is of a --split"),
+    Wrong("look {cls} --split test --rows 0", "--rows 0 is of a --split, and at least 1"),
+    Wrong("look {cls} --split foo", "no split 'foo'"),
+    Wrong("look {cls} dot.png --of dog", "of='dog' is no class", "look {cls} dot.png --of moon"),
+    Wrong("look {cls} dot.png --head 1", "head=1 is of a layer", "look {cls} dot.png --layer 0"),
+    Wrong("look {cls} dot.png --layer 0 --head 9", "has no head 9"),
+    Wrong("look {cls} dot.png --layer 9", "9"),
+    Wrong("look {cls} dot.png dot.png -o x.png", "several go on a page, --out x.html"),
+    Wrong("look {cls} dot.png -o x.pdf", "x.pdf"),
+    Wrong("look {cls} dot.png --compare {cap} -o x.html", "do different work"),
+    Wrong("look {cls} dot.png --layer 0 -o x.html", "a page has every layer and head"),
+    Wrong("look {cls} nofile.jpg", "nofile.jpg does not exist; check the path"),
+]
+
+EVERY = [*COMMANDS, *TRAIN, *PREDICT, *EVAL, *LOOK, *EXPORT, *SERVE, *BENCH, *CLASSES]

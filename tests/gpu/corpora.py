@@ -46,12 +46,23 @@ def photographs(folder: Path) -> Path:
     return folder
 
 
+def class_folders(folder: Path) -> Path:
+    for split, count in IMAGES.items():
+        for index in range(count):
+            scene = shapes.scene(split, index)
+            home = folder / split / scene.main.kind
+            home.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(shapes.render(scene, 32)).save(home / f"{index}.png")
+    return folder
+
+
 NEEDS: dict[str, Callable[[Path], Path]] = {
     "transformer-multi30k": parallel,
     "rnn-attention-multi30k": parallel,
     "gpt-shakespeare": plain_text,
     "rnn-lm-ptb": plain_text,
     **{name: photographs for name in RECIPES if name.endswith("-photos")},
+    **{name: class_folders for name in RECIPES if name.endswith("-32")},
 }
 SMALLER: dict[str, int] = {"pairs": 3000, "scenes": 600}  # built-in data, where a task has them
 

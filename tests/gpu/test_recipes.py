@@ -80,7 +80,7 @@ def use(run: Path, recipe: Recipe, folder: Path) -> None:
         given = folder / "given.png"
         Image.fromarray(render(scene("test", 3, ShapesSettings(size=64)), 64)).save(str(given))
     command("predict", run, given, "--json")
-    if looks(run):
+    if looks(run) or recipe.task.budget_unit == "images":
         command("look", run, given, "-o", folder / "look.html")
         assert (folder / "look.html").stat().st_size > 10_000
 

@@ -58,10 +58,13 @@ def _expanded(given: tuple[str, ...]) -> Iterator[str | bytes]:
     for one in given:
         if one == STANDARD_INPUT:
             raw = sys.stdin.buffer.read()
+            if not raw.strip():
+                raise DataError("standard input is empty; give an image, or names of files")
             if raw.startswith(MAGIC):
                 yield raw
             else:
-                yield from filter(None, raw.decode(errors="surrogateescape").splitlines())
+                lines = raw.decode(errors="surrogateescape").splitlines()
+                yield from (line for line in lines if line.strip())
         elif any(mark in one for mark in PATTERN) and not Path(one).exists():
             names = sorted(glob.glob(one, recursive=True))
             if not names:

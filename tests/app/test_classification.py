@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.classification import ClassificationModel
+from saccade.app.kinds.classifying import ClassificationModel
 from saccade.data import shapes
 from saccade.errors import ConfigError, DataError, RunError
 from tests.app.test_captioning import some_pictures
@@ -112,7 +112,7 @@ def test_eval_says_how_each_class_fares_and_draws_what_is_confused(
     classifier: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("saccade.tasks.classification.data.HELD_BACK", 12)
-    code, out, _ = run(capsys, "eval", classifier, "--json")
+    code, out, _ = run(capsys, "eval", classifier, "--pointing", "--json")
     found = json.loads(out)
     assert code == 0
     assert (found["split"], found["images"], found["classes"]) == ("test", 12, 8)
@@ -120,6 +120,8 @@ def test_eval_says_how_each_class_fares_and_draws_what_is_confused(
     assert counts.sum() == 12
     assert found["top1"] <= counts.diagonal().sum().item() / 12 + 1e-9
     assert sum(one["images"] for one in found["by_class"].values()) == 12
+    assert set(found["pointing"]) == {"rollout", "relevance", "grad_cam"}
+    assert all(0 <= share <= 1 for one in found["pointing"].values() for share in one.values())
     drawn = tmp_path / "confusion.png"
     code, out, err = run(capsys, "eval", classifier, "--split", "valid", "--confusion", drawn)
     assert (code, "top-1" in out, "taken for" in out) == (0, True, True)

@@ -16,10 +16,13 @@ from saccade.tasks.language.task import LanguageSettings
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from tests.app.conftest import QUICK
-from tests.app.wrong_commands import EVERY, Wrong
+from tests.app.wrong_commands import EVERY as MOST
+from tests.app.wrong_commands import Wrong
+from tests.app.wrong_image_commands import CLASSES
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
+EVERY = [*MOST, *CLASSES]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -81,6 +84,12 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         (place / name / part).unlink()
         if content is not None:
             (place / name / part).write_bytes(content)
+    _put_images(place)
+    return place
+
+
+def _put_images(place: Path) -> None:
+    """Some alone, and some in class folders."""
     Image.new("RGB", (40, 40), "red").save(place / "dot.png")
     for name in ("one-class/ant", "few/ant", "few/bee", "bad/ant", "bad/bee"):
         (place / name).mkdir(parents=True)
@@ -88,7 +97,6 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
             Image.new("RGB", (40, 40), (50 * number, 9, 9)).save(place / name / f"{number}.png")
     (place / "bad/ant/0.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     (place / "photos.csv").write_bytes(b"file,label\nnone.png,ant\n")
-    return place
 
 
 def say(line: str, typed: bytes, monkeypatch: Patch) -> int:

@@ -34,6 +34,14 @@ def print_class_scores(found: dict[str, Any]) -> None:
             for p in found["confused"]
         ]
         show_table(rows, head=("most often", "images"))
+    if "pointing" in found:
+        _print_pointing(found["pointing"])
+
+
+def _print_pointing(found: dict[str, Any]) -> None:
+    rows = [(kind, *map(_share, one.values())) for kind, one in found.items()]
+    tell("")
+    show_table(rows, head=("maps point", "inside", "near", "mass inside", "by chance"))
 
 
 def _print_classes(by_class: dict[str, dict[str, Any]]) -> None:

@@ -1,164 +1,31 @@
 """Classification: images in, classes out, and what of the image a class came from."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import Annotated, Any
 
 import torch
 import tyro
-from jaxtyping import Float, UInt8
-from torch import Tensor, nn
+from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.class_scores import draw_confusion, print_class_scores
 from saccade.app.cli.inputs import check_out, say_written
 from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
-from saccade.app.kinds.base import HeldOut, Kind, LoadedRun, in_short, load_alike
+from saccade.app.kinds.base import HeldOut, Kind, load_alike
+from saccade.app.kinds.classifying import BEST, ClassificationModel, load_classifier
 from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
 from saccade.app.kinds.serve_classification import ClassificationServing, guesses_table
-from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_document, class_look
 from saccade.app.look.draw.figure import save_document
 from saccade.app.look.draw.terminal import terminal
-from saccade.app.look.images import SIDE, SeesImages, ShownImage
-from saccade.app.look.settings import LookSettings, Selection, make_selection, refuse_selection
-from saccade.data.images.given import AnyImage, an_image, pixels_of
-from saccade.data.images.members import Member
+from saccade.app.look.images import ShownImage
+from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.data.readers.images.labels import label_splits
-from saccade.errors import ConfigError, RunError
-from saccade.printable import printable
-from saccade.tasks.base import Progress, silent
-from saccade.tasks.classification.classifier import Guess, ImageClassifier
-from saccade.tasks.classification.data import ClassificationSettings, read_split
+from saccade.errors import ConfigError
+from saccade.tasks.classification.classifier import ImageClassifier
+from saccade.tasks.classification.data import read_split
 from saccade.tasks.classification.evaluate import evaluate_classifier
-from saccade.tasks.classification.task import ASSET, read_classes_asset
-from saccade.train.recipe import Recipe
-
-BEST = 5  # guesses
-
-
-@dataclass(frozen=True)
-class ClassPrediction:
-    """What an image was taken for: its class, or several, and the best guesses.
-
-    `image` is the image as it was given, `pixels` as the model is; `name` is its file's.
-    """
-
-    name: str
-    image: AnyImage
-    pixels: UInt8[Tensor, "3 H W"]
-    labels: list[str]
-    guesses: list[Guess]
-    probabilities: Float[Tensor, " C"]
-    _model: "ClassificationModel"
-
-    @property
-    def text(self) -> str:
-        """The class; of several those that are likely there."""
-        return ", ".join(self.labels)
-
-    @property
-    def score(self) -> float:
-        """The probability of the best guess."""
-        return self.guesses[0].probability
-
-    def look(self, *, of: str | None = None, **select: Any) -> ImageLook:
-        """What in the image the class came from, or another one, `of`; see `Selection`."""
-        model = self._model
-        # Shown as large as it is, not as small as the model saw it.
-        image = pixels_of(self.image, name=self.name, short=2 * SIDE)
-        shown = ShownImage.of(image, model.tool, name=self.name)
-        shown = replace(shown, seen_by=self._seen_by)
-        chosen = make_selection(select)
-        return class_look(model, Subject(shown), LookSettings(), chosen, of=of)
-
-    def _seen_by(self, tool: SeesImages) -> UInt8[Tensor, "3 H W"]:
-        """The very pixels that were classified: a file comes in other ones at another size."""
-        return self.pixels
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return f"ClassPrediction({self.name!r}, {self.text!r}, score={self.score:.4g})"
-
-
-class ClassificationModel:
-    """A trained classifier."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: ImageClassifier) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the classes, in the order of their scores."""
-        return self.tool.classes.names
-
-    @overload
-    def predict(self, image: AnyImage, *, best: int = ...) -> ClassPrediction: ...
-    @overload
-    def predict(
-        self, image: list[Any], *, best: int = ..., progress: Progress = ...
-    ) -> list[ClassPrediction]: ...
-    def predict(
-        self, image: Any, *, best: int = BEST, progress: Progress = silent
-    ) -> ClassPrediction | list[ClassPrediction]:
-        """Tell what an image shows, or many: files, their bytes, Pillow images, arrays or tensors
-        of uint8. `best` is how many guesses are told.
-        """
-        if best < 1:
-            raise ConfigError(f"best={best} must be at least 1")
-        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
-        made: list[ClassPrediction] = []
-        for first in range(0, len(images), self.tool.batch):
-            some = images[first : first + self.tool.batch]
-            names = [_name(one, first + place) for place, one in enumerate(some)]
-            prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
-            found = self.tool.probabilities(torch.stack(prepared))
-            for name, one, pixels, chances in zip(names, some, prepared, found):
-                said, guesses = self.tool.said(chances), self.tool.guesses(chances, best)
-                made.append(ClassPrediction(name, one, pixels, said, guesses, chances, self))
-            progress(len(made), len(images))
-        return made if isinstance(image, list) else made[0]
-
-    def look(self, image: AnyImage, *, of: str | None = None, **select: Any) -> ImageLook:
-        """Tell what an image shows, and what in it the class came from."""
-        return self.predict(image).look(of=of, **select)
-
-
-def _name(image: AnyImage, number: int) -> str:
-    if isinstance(image, Member):
-        return image.name
-    return printable(image) if isinstance(image, str | Path) else f"image {number}"
-
-
-def _load(run: LoadedRun) -> ClassificationModel:
-    settings, path = run.recipe.task, run.asset(ASSET)
-    assert isinstance(settings, ClassificationSettings)
-    try:
-        classes = read_classes_asset(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{printable(path)} does not name the classes of the run ({printable(error)}); copy "
-            "the run again as a whole"
-        ) from None
-    wanted = vars(run.recipe.model)["classes"]
-    if len(classes.names) != wanted:
-        raise RunError(
-            f"{printable(path)} names {len(classes.names):,} classes, and the model tells "
-            f"{wanted:,} apart: it belongs to another run; copy the run again as a whole"
-        )
-    return ClassificationModel(
-        run.name, run.recipe, ImageClassifier(run.network, classes, settings)
-    )
 
 
 def predict_command(
@@ -217,6 +84,7 @@ def eval_command(
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
     confusion: Path | None = None,
+    pointing: bool = False,
     device: str = "auto",
     json: bool = False,
 ) -> None:
@@ -231,6 +99,8 @@ def eval_command(
         run: folder of the run, such as runs/vit.
         held_out: which data to score on; shapes also have the splits compositional and many.
         confusion: draw the confusion matrix into this .png or .svg file.
+        pointing: on shapes, where the truth is known, also how often each kind of map points at the
+            object that decides the class.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
@@ -241,9 +111,13 @@ def eval_command(
         raise ConfigError(f"{model.name} gives several classes to an image; leave --confusion out")
     asked = held_out.settings(model.tool.settings)
     split = held_out.choose(asked, lambda data: label_splits(data, asked.columns))
+    if pointing and asked.data:
+        raise ConfigError("--pointing is of shapes, of which the truth is known; leave it out")
     with counting("reading") as reading, counting("classifying") as progress:
         where: dict[str, Any] = {"split": split, "settings": asked}
-        found = evaluate_classifier(model.tool, **where, reading=reading, progress=progress)
+        more: dict[str, Any] = {"points": progress} if pointing else {}
+        told: dict[str, Any] = {"reading": reading, "progress": progress, **more}
+        found = evaluate_classifier(model.tool, **where, **told)
     print_json(found) if json else print_class_scores(found)
     if confusion is not None:
         title = f"{model.name}: what images of {found['split']} are, and were taken for"
@@ -352,7 +226,7 @@ def _print(
 
 KIND = Kind(
     name="classification",
-    load=_load,
+    load=load_classifier,
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,

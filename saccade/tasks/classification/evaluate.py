@@ -3,22 +3,28 @@
 import time
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from saccade.data.shapes import mask
+from saccade.errors import ConfigError
 from saccade.metrics.classification import (
     average_precision,
     by_class,
     calibration_error,
     confusion,
 )
+from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.classification.classifier import THERE, ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings, Labelled, read_split
+from saccade.tasks.classification.maps import MapKind, class_maps, map_kinds, pointing
 from saccade.tasks.classification.task import class_scores, held_out_figures
 
 CONFUSIONS = 10  # pairs of classes that are told of
+POINTED = 50  # images whose maps are made together
 
 
 def evaluate_classifier(
@@ -28,8 +34,9 @@ def evaluate_classifier(
     settings: ClassificationSettings,
     reading: Progress = silent,
     progress: Progress = silent,
+    points: Progress | None = None,
 ) -> dict[str, Any]:
-    """Figures of a split, as plain values."""
+    """Figures of a split, as plain values; whoever wants to know how maps point gives `points`."""
     read = read_split(settings, split, reading, tool.classes)
     begun = time.perf_counter()
     with torch.inference_mode():
@@ -42,7 +49,41 @@ def evaluate_classifier(
         "seconds": seconds,
         **held_out_figures(scores, read.labels),
     }
-    return found | (_of_several if tool.classes.several else _of_one)(tool, scores, read)
+    found |= (_of_several if tool.classes.several else _of_one)(tool, scores, read)
+    return found if points is None else {**found, "pointing": map_pointing(tool, read, points)}
+
+
+def map_pointing(
+    tool: ImageClassifier, read: Labelled, progress: Progress = silent
+) -> dict[str, dict[str, float]]:
+    """How often each kind of map of the true class points at the object that decides it.
+
+    Only where that is known: in scenes of shapes, where it is the largest.
+    """
+    if not read.scenes:
+        raise ConfigError(
+            "where on your images a class lies is not known, so nothing says whether maps point "
+            "there; leave --pointing out"
+        )
+    model = tool.model
+    assert isinstance(model, ImageEncoder)
+    kinds: list[MapKind] = [kind for kind in map_kinds(model) if kind != "attention"]
+    sums: dict[str, dict[str, float]] = {}
+    for rows in torch.arange(len(read)).split(POINTED):
+        scenes = [read.scenes[row] for row in rows.tolist()]
+        inside = torch.from_numpy(
+            np.stack(
+                [mask(one, one.objects.index(one.main), tool.settings.image) for one in scenes]
+            )
+        )
+        images = tool.shown(read.images[rows])
+        found = class_maps(model, images, read.labels[rows].to(tool.device), kinds=kinds)
+        for kind, drawn in found.maps.items():
+            sums.setdefault(kind, {})
+            for name, share in vars(pointing(drawn, inside)).items():
+                sums[kind][name] = sums[kind].get(name, 0.0) + share * len(rows)
+        progress(int(rows[-1]) + 1, len(read))
+    return {k: {n: total / len(read) for n, total in one.items()} for k, one in sums.items()}
 
 
 def _of_one(tool: ImageClassifier, scores: Tensor, read: Labelled) -> dict[str, Any]:

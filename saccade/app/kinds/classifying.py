@@ -1,0 +1,150 @@
+"""A trained classifier in Python: what an image shows, and what in it the class came from."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+
+from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.look.captioning.film import ImageLook
+from saccade.app.look.classification import Subject, class_look
+from saccade.app.look.images import SIDE, SeesImages, ShownImage
+from saccade.app.look.settings import LookSettings, make_selection
+from saccade.data.images.given import AnyImage, an_image, pixels_of
+from saccade.data.images.members import Member
+from saccade.errors import ConfigError, RunError
+from saccade.printable import printable
+from saccade.tasks.base import Progress, silent
+from saccade.tasks.classification.classifier import Guess, ImageClassifier
+from saccade.tasks.classification.data import ClassificationSettings
+from saccade.tasks.classification.task import ASSET, read_classes_asset
+from saccade.train.recipe import Recipe
+
+BEST = 5  # guesses
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """What an image was taken for: its class, or several, and the best guesses.
+
+    `image` is the image as it was given, `pixels` as the model is; `name` is its file's.
+    """
+
+    name: str
+    image: AnyImage
+    pixels: UInt8[Tensor, "3 H W"]
+    labels: list[str]
+    guesses: list[Guess]
+    probabilities: Float[Tensor, " C"]
+    _model: "ClassificationModel"
+
+    @property
+    def text(self) -> str:
+        """The class; of several those that are likely there."""
+        return ", ".join(self.labels)
+
+    @property
+    def score(self) -> float:
+        """The probability of the best guess."""
+        return self.guesses[0].probability
+
+    def look(self, *, of: str | None = None, **select: Any) -> ImageLook:
+        """What in the image the class came from, or another one, `of`; see `Selection`."""
+        model = self._model
+        # Shown as large as it is, not as small as the model saw it.
+        image = pixels_of(self.image, name=self.name, short=2 * SIDE)
+        shown = ShownImage.of(image, model.tool, name=self.name)
+        shown = replace(shown, seen_by=self._seen_by)
+        chosen = make_selection(select)
+        return class_look(model, Subject(shown), LookSettings(), chosen, of=of)
+
+    def _seen_by(self, tool: SeesImages) -> UInt8[Tensor, "3 H W"]:
+        """The very pixels that were classified: a file comes in other ones at another size."""
+        return self.pixels
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"ClassPrediction({self.name!r}, {self.text!r}, score={self.score:.4g})"
+
+
+class ClassificationModel:
+    """A trained classifier."""
+
+    def __init__(self, name: str, recipe: Recipe, tool: ImageClassifier) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @property
+    def network(self) -> nn.Module:
+        """The module itself."""
+        return self.tool.model
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of their scores."""
+        return self.tool.classes.names
+
+    @overload
+    def predict(self, image: AnyImage, *, best: int = ...) -> ClassPrediction: ...
+    @overload
+    def predict(
+        self, image: list[Any], *, best: int = ..., progress: Progress = ...
+    ) -> list[ClassPrediction]: ...
+    def predict(
+        self, image: Any, *, best: int = BEST, progress: Progress = silent
+    ) -> ClassPrediction | list[ClassPrediction]:
+        """Tell what an image shows, or many: files, their bytes, Pillow images, arrays or tensors
+        of uint8. `best` is how many guesses are told.
+        """
+        if best < 1:
+            raise ConfigError(f"best={best} must be at least 1")
+        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
+        made: list[ClassPrediction] = []
+        for first in range(0, len(images), self.tool.batch):
+            some = images[first : first + self.tool.batch]
+            names = [_name(one, first + place) for place, one in enumerate(some)]
+            prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
+            found = self.tool.probabilities(torch.stack(prepared))
+            for name, one, pixels, chances in zip(names, some, prepared, found):
+                said, guesses = self.tool.said(chances), self.tool.guesses(chances, best)
+                made.append(ClassPrediction(name, one, pixels, said, guesses, chances, self))
+            progress(len(made), len(images))
+        return made if isinstance(image, list) else made[0]
+
+    def look(self, image: AnyImage, *, of: str | None = None, **select: Any) -> ImageLook:
+        """Tell what an image shows, and what in it the class came from."""
+        return self.predict(image).look(of=of, **select)
+
+
+def _name(image: AnyImage, number: int) -> str:
+    if isinstance(image, Member):
+        return image.name
+    return printable(image) if isinstance(image, str | Path) else f"image {number}"
+
+
+def load_classifier(run: LoadedRun) -> ClassificationModel:
+    settings, path = run.recipe.task, run.asset(ASSET)
+    assert isinstance(settings, ClassificationSettings)
+    try:
+        classes = read_classes_asset(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{printable(path)} does not name the classes of the run ({printable(error)}); copy "
+            "the run again as a whole"
+        ) from None
+    wanted = vars(run.recipe.model)["classes"]
+    if len(classes.names) != wanted:
+        raise RunError(
+            f"{printable(path)} names {len(classes.names):,} classes, and the model tells "
+            f"{wanted:,} apart: it belongs to another run; copy the run again as a whole"
+        )
+    return ClassificationModel(
+        run.name, run.recipe, ImageClassifier(run.network, classes, settings)
+    )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.app.kinds.base import DecodeImage, Serving
 from saccade.app.look.classification import Subject, class_document
@@ -27,6 +27,9 @@ class ClassificationServing(Serving):
         for name, default in (("count", 1), ("most_tokens", None)):
             if getattr(fields, name) != default:
                 raise invalid(f"{run} classifies images: it writes nothing; leave it out", name)
+
+    def looks(self, model: nn.Module) -> bool:
+        return True  # without attention there is Grad-CAM
 
     def predict(self, tool: ImageClassifier, jobs: Sequence[ServedJob], steps: Steps) -> None:
         given: list[Tensor] = [one for job in jobs for one in job.work.given]

@@ -42,6 +42,37 @@ def truth_of(item: int) -> str:
     return NAMES[item % len(NAMES)]
 
 
+def one_look(
+    made: Made, blobs: Blobs, scene: Scene, *, run: str, number: int, item: int, layers: int,
+    heads: int, known: bool, target: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    fine, coarse = GRIDS
+    whole = WHOLE if layers else WHOLE[2:]
+    every = [(name, 1, coarse if name == "Grad-CAM" else fine) for name in whole]
+    every += [(f"encoder.{i}.self", heads, coarse if i else fine) for i in range(layers)]
+    sites: list[dict[str, Any]] = []
+    for place, (name, count, columns) in enumerate(every):
+        weights = aimed(scene, GRIDS[columns], count, seed=place + 10 * number)
+        made.weights[len(made.document["looks"]), name] = weights
+        one = site(name, "class", columns, heads=count, derived=name in whole)
+        sites.append({**one, "arrays": {"weights": blobs.add(weights, "f16")}})
+    axes = {
+        name: axis([], kind="grid", grid=vars(grid_entry(Lattice(side, side, 0.5))))
+        for name, side in GRIDS.items()
+    }
+    guesses = chances(item, number)
+    shown = target or guesses[0][0]
+    told = {
+        "said": [guesses[0][0]], "guesses": [list(one) for one in guesses], "target": shown,
+        "truth": [truth_of(item)] if known else [], "probability": dict(guesses).get(shown, 0.001),
+    }  # fmt: skip
+    return {
+        "run": run, "label": "best", "text": guesses[0][0], "score": guesses[0][1],
+        "log_probability": None, "finished": None, "image": item, "classes": told,
+        "axes": {"class": axis([shown]), **axes}, "sites": sites,
+    }  # fmt: skip
+
+
 def classes(
     images: int = 1, runs: tuple[str, ...] = ("vit",), *, layers: int = 2, heads: int = 3,
     known: bool = True, boxes: bool = True, target: str | None = None,
@@ -56,33 +87,12 @@ def classes(
         "images": [{**one, "boxes": one["boxes"] if boxes else []} for one in entries],
     }  # fmt: skip
     made = Made(document, {})
-    axes = {
-        name: axis([], kind="grid", grid=vars(grid_entry(Lattice(side, side, 0.5))))
-        for name, side in GRIDS.items()
-    }
-    fine, coarse = GRIDS
-    whole = WHOLE if layers else WHOLE[2:]
     for number, run in enumerate(runs):
         for item, scene in enumerate(scenes):
-            sites: list[dict[str, Any]] = []
-            every = [(name, 1, coarse if name == "Grad-CAM" else fine) for name in whole]
-            every += [(f"encoder.{i}.self", heads, coarse if i else fine) for i in range(layers)]
-            for place, (name, count, columns) in enumerate(every):
-                weights = aimed(scene, GRIDS[columns], count, seed=place + 10 * number)
-                made.weights[len(document["looks"]), name] = weights
-                one = site(name, "class", columns, heads=count, derived=name in whole)
-                sites.append({**one, "arrays": {"weights": blobs.add(weights, "f16")}})
-            guesses = chances(item, number)
-            shown = target or guesses[0][0]
-            document["looks"].append({
-                "run": run, "label": "best", "text": guesses[0][0], "score": guesses[0][1],
-                "log_probability": None, "finished": None, "image": item,
-                "axes": {"class": axis([shown]), **axes}, "sites": sites,
-                "classes": {
-                    "said": [guesses[0][0]], "guesses": [list(one) for one in guesses],
-                    "truth": [truth_of(item)] if known else [], "target": shown,
-                    "probability": dict(guesses).get(shown, 0.001),
-                },
-            })  # fmt: skip
+            look = one_look(
+                made, blobs, scene, run=run, number=number, item=item, layers=layers, heads=heads,
+                known=known, target=target,
+            )  # fmt: skip
+            document["looks"].append(look)
     document["blobs"] = blobs.packed
     return made

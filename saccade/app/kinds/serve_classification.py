@@ -24,9 +24,14 @@ class ClassificationServing(Serving):
     takes = "image"
 
     def refuse(self, run: str, fields: PredictFields) -> None:
-        for name, default in (("count", 1), ("most_tokens", None)):
-            if getattr(fields, name) != default:
-                raise invalid(f"{run} classifies images: it writes nothing; leave it out", name)
+        asked = {
+            "count": fields.count > 1,
+            "beam": fields.beam is not None,
+            "sample": bool(fields.sample),
+            "most_tokens": fields.most_tokens is not None,
+        }
+        for name in (name for name, given in asked.items() if given):
+            raise invalid(f"{run} classifies images and writes nothing: leave {name} out", name)
 
     def looks(self, model: nn.Module) -> bool:
         return True  # without attention there is Grad-CAM

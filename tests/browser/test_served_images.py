@@ -1,4 +1,4 @@
-"""Served mode for captioners: a picture goes in by choosing, dropping or pasting it."""
+"""Served mode for images: one goes in by choosing, dropping or pasting it."""
 
 import io
 import json
@@ -12,6 +12,7 @@ from PIL import Image
 
 from saccade.app.look.html import page_html
 from tests.browser.captioned import captions
+from tests.browser.classified import classes
 from tests.browser.documents import translation
 
 pytestmark = pytest.mark.slow
@@ -20,6 +21,7 @@ RUNS = [
     {"name": "teller", "kind": "captioning", "takes": "image", "looks": True},
     {"name": "other", "kind": "captioning", "takes": "image", "looks": True},
     {"name": "translator", "kind": "translation", "takes": "text", "looks": True},
+    {"name": "classifier", "kind": "classification", "takes": "image", "looks": True},
 ]
 DROP = """(zone) => {
   const data = new DataTransfer();
@@ -47,8 +49,10 @@ class Served:
                 route.fulfill(status=422, json=self.failure)
                 self.failure = None
                 return
-            with_image = self.asked[-1][0].startswith("multipart/form-data")
-            route.fulfill(json=(captions() if with_image else translation()).document)
+            body = self.asked[-1][1]
+            makers = {b"classifier": classes, b"translator": translation}
+            made = next((make() for run, make in makers.items() if run in body), captions())
+            route.fulfill(json=made.document)
 
 
 @pytest.fixture
@@ -129,6 +133,18 @@ def test_a_text_run_takes_text_again(served: Served) -> None:
     kind, body = served.asked[0]
     assert kind == "application/json"
     assert json.loads(body) == {"run": "translator", "text": "a dog", "beam": 5}
+
+
+def test_a_classifier_is_asked_for_nothing_but_the_image(
+    served: Served, photo: dict[str, Any]
+) -> None:
+    served.page.get_by_label("Run", exact=True).select_option("classifier")
+    assert "what it is taken for" in served.page.locator(".empty").inner_text()
+    assert not served.page.get_by_text("Options").is_visible()
+    served.page.get_by_label("Image").set_input_files(photo)
+    served.page.wait_for_selector(".guess")
+    sent = fields_of(served.asked[0][1])
+    assert {name: value for name, value in sent.items() if name != "image"} == {"run": "classifier"}
 
 
 def test_looking_without_a_picture_asks_for_one(served: Served) -> None:

@@ -68,6 +68,10 @@ class Serving(ABC):
     def refuse(self, run: str, fields: PredictFields) -> None:  # noqa: B027
         """Refuse settings that runs of this kind have no use for."""
 
+    def looks(self, model: nn.Module) -> bool:
+        """Whether there is anything to look at."""
+        return bool(sites(model))
+
     def check(self, run: str, tool: Any, given: Any) -> int:
         """Refuse what a model cannot read, else its size in tokens. This is not much work."""
         return 1

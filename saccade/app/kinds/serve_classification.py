@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.app.kinds.base import DecodeImage, Serving
 from saccade.app.look.classification import Subject, class_document
@@ -24,9 +24,17 @@ class ClassificationServing(Serving):
     takes = "image"
 
     def refuse(self, run: str, fields: PredictFields) -> None:
-        for name, default in (("count", 1), ("most_tokens", None)):
-            if getattr(fields, name) != default:
-                raise invalid(f"{run} classifies images: it writes nothing; leave it out", name)
+        asked = {
+            "count": fields.count > 1,
+            "beam": fields.beam is not None,
+            "sample": bool(fields.sample),
+            "most_tokens": fields.most_tokens is not None,
+        }
+        for name in (name for name, given in asked.items() if given):
+            raise invalid(f"{run} classifies images and writes nothing: leave {name} out", name)
+
+    def looks(self, model: nn.Module) -> bool:
+        return True  # without attention there is Grad-CAM
 
     def predict(self, tool: ImageClassifier, jobs: Sequence[ServedJob], steps: Steps) -> None:
         given: list[Tensor] = [one for job in jobs for one in job.work.given]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
@@ -15,6 +15,7 @@ from saccade.app.look.document import AxisEntry, ClassEntry, LookDocument, LookE
 from saccade.app.look.images import ShownImage
 from saccade.app.look.matrix import site_named
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
+from saccade.data.images.lattice import Lattice
 from saccade.data.images.square import fit_square
 from saccade.errors import ConfigError
 from saccade.models.vision.image_encoder import ImageEncoder
@@ -32,7 +33,7 @@ TITLES: dict[MapKind, str] = {
     "rollout": "rollout",
     "grad_cam": "Grad-CAM",
 }
-TEXT_BYTES = 4 / 3  # characters to a byte
+TEXT_BYTES = 2 * 4 / 3  # characters to a weight: two bytes
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,16 @@ def class_look(
         chosen = range(len(heads)) if select.head is None else (select.head,)
         named = {f"{name}, head {head}": (heads[head][None], one) for head in chosen}
     finest = max((one for _, one in named.values()), key=lambda one: one.lattice.height)
-    size = finest.lattice.height, finest.lattice.width
     target, chances = int(found.target[0]), tool.as_probabilities(found.scores)[0].cpu()
     label = tool.classes.names[target]
     return ImageLook(
         rows=list(named),
-        maps=torch.stack([_at_size(values.mean(dim=0), size) for values, _ in named.values()]),
+        maps=torch.stack(
+            [
+                resampled(values.mean(dim=0), one.lattice, finest.lattice)
+                for values, one in named.values()
+            ]
+        ),
         lattice=finest.lattice,
         image=shown.pixels,
         title=f"{model.name}: what made {shown.name} {label}",
@@ -121,12 +126,16 @@ def class_look(
     )
 
 
-def _at_size(values: Float[Tensor, "h w"], size: tuple[int, int]) -> Float[Tensor, "H W"]:
-    """A coarse map as fine as another, with straight lines in between."""
-    if values.shape == size:
+def resampled(values: Float[Tensor, "h w"], cells: Lattice, onto: Lattice) -> Float[Tensor, "H W"]:
+    """A map at the middles of other cells, with straight lines in between, and the same sum."""
+    if cells == onto:
         return values
-    fine = F.interpolate(values[None, None], size, mode="bilinear", align_corners=False)[0, 0]
-    return fine / fine.sum().clamp(min=1e-12)
+    down, across = (
+        torch.from_numpy(np.stack([np.interp(b, a, one) for one in np.eye(len(a))], axis=1)).float()
+        for a, b in ((cells.down, onto.down), (cells.across, onto.across))
+    )
+    fine = down @ values @ across.mT
+    return fine * (values.sum() / fine.sum().clamp(min=1e-12))
 
 
 def class_document(
@@ -140,13 +149,16 @@ def class_document(
     """What one model or two take images for, and what in each the class came from."""
     blobs, looks = Blobs(), list[LookEntry]()
     room = how.budget / (len(models) * len(subjects))
+    every = len(subjects) <= SIDES[0][0]
+    if not every:
+        blobs.note(f"the maps of single layers are kept for up to {SIDES[0][0]} images at a time")
     done = 0
     for model in models:
         asked = class_number(model.tool, of)
         for first in range(0, len(subjects), BATCH):
             some = subjects[first : first + BATCH]
             pixels = torch.stack([one.shown.seen_by(model.tool) for one in some])
-            found = maps_of(model.tool, pixels, asked, every=len(subjects) <= SIDES[0][0])
+            found = maps_of(model.tool, pixels, asked, every=every)
             for row, one in enumerate(some):
                 looks.append(_entry(model, one, found, row, room, blobs, first + row))
             done += len(some)
@@ -172,11 +184,11 @@ def _entry(
     guesses = tool.guesses(chances, GUESSES)
     target = int(found.target[row])
     axes, sites = _sites(named_maps(found, row), set(found.attention), room, blobs)
-    label = tool.classes.names[target]
+    label, said = tool.classes.names[target], tool.said(chances)
     return LookEntry(
         run=model.name,
         label="best",
-        text=", ".join(tool.said(chances)),
+        text=", ".join(said),
         score=round(guesses[0].probability, 6),
         log_probability=None,
         finished=None,
@@ -184,6 +196,7 @@ def _entry(
         sites=sites,
         image=number,
         classes=ClassEntry(
+            said=said,
             guesses=[(guess.label, round(guess.probability, 6)) for guess in guesses],
             truth=list(subject.truth),
             target=label,
@@ -206,7 +219,7 @@ def _sites(
         grid = grid_entry(one.lattice)
         columns = f"cells of {grid.height}×{grid.width}, {grid.down[0]:g}"
         axes[columns] = AxisEntry(kind="grid", grid=grid)
-        weights = blobs.add(values.flatten(1)[:, None], "u8")
+        weights = blobs.add(values.flatten(1)[:, None], "f16")
         sites.append(
             SiteEntry(
                 name=name,

@@ -98,11 +98,13 @@ class CandidateEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEntry:
-    """What an image was taken for, the likeliest first, and what it is, where that is known.
+    """What an image was taken for, and what it is, where that is known; of several classes `said`
+    has those that are likely there, and `guesses` the likeliest first.
 
     Maps show what `target` came from, which the model finds as likely as `probability` says.
     """
 
+    said: list[str]
     guesses: list[tuple[str, float]]
     truth: list[str]
     target: str

@@ -15,11 +15,12 @@ from saccade.app.look.document import LookDocument, to_json
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([\w./-]+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?function|const|let|class)", re.MULTILINE)
+STYLES = ("style.css", "captioning/style.css", "classification/style.css")
 
 
 def page_html(document: LookDocument | None, *, served: bool = False) -> str:
     """One self-contained page; without a document it waits for its server to give one."""
-    style, script = _file("style.css") + _file("captioning/style.css"), bundle()
+    style, script = "".join(map(_file, STYLES)), bundle()
     title = "Where a model looks" if document is None else document.title
     parts = {
         "policy": content_security_policy(script, style, served=served),

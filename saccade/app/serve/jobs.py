@@ -87,7 +87,7 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     for one in both:
         tokens += tokens_of(one, given, settings)
         known = sites(one.tool.model)
-        if not known:
+        if not one.serving.looks(one.tool.model):
             raise invalid(f"{one.name} has no attention to look at", "run")
         for zoom in wanted.zoom:
             if zoom.site not in known:

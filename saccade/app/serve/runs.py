@@ -10,7 +10,6 @@ from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import AnyModel
 from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.worker import Worker
-from saccade.attention.look.watching import sites
 from saccade.errors import ConfigError, RunError
 from saccade.models import family
 from saccade.train.folder import RunFolder
@@ -58,7 +57,7 @@ class ServedRun:
         if self.model is None:
             return told | {"parameters": None, "looks": None, "device": None}
         model = self.tool.model
-        looks = bool(sites(model))
+        looks = self.serving.looks(model)
         parameters = sum(parameter.numel() for parameter in model.parameters())
         return told | {"parameters": parameters, "looks": looks, "device": str(self.tool.device)}
 

@@ -43,6 +43,8 @@ class PredictFields(Protocol):
 
     count: int
     n_best: int
+    beam: int | None
+    sample: bool | None
     most_tokens: int | None
 
 

@@ -109,8 +109,10 @@ class ImageLook:
         if self.hard:
             left, top, right, bottom = (FRAME * share for share in self.lattice.box(cell))
             return left, top, right, bottom
-        y, x = (FRAME * share for share in self.lattice.middle(cell))
-        radius = max(3.0, 0.2 * FRAME / max(weights.shape))
+        radius = min(max(3.0, 0.2 * FRAME / max(weights.shape)), 6.0)
+        y, x = (
+            min(max(FRAME * share, radius), FRAME - radius) for share in self.lattice.middle(cell)
+        )
         return x - radius, y - radius, x + radius, y + radius
 
 

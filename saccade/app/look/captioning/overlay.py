@@ -27,7 +27,7 @@ def smoothed(
 
     Rows of K sum to one, so that an even map stays even.
     """
-    down, across = (_kernel(m, lattice.apart, size) for m in (lattice.down, lattice.across))
+    down, across = (_kernel(middles, size) for middles in (lattice.down, lattice.across))
     return down @ weights @ across.T
 
 
@@ -61,10 +61,9 @@ def veil(
     return np.round(np.dstack([colour, 255 * shade])).astype(np.uint8)
 
 
-def _kernel(
-    middles: Float[np.ndarray, " cells"], apart: float, size: int
-) -> Float[np.ndarray, "size cells"]:
+def _kernel(middles: Float[np.ndarray, " cells"], size: int) -> Float[np.ndarray, "size cells"]:
     x = (np.arange(size) + 0.5) / size
-    far = (x[:, None] - middles) * len(middles) / apart  # in cells
+    apart = middles[1] - middles[0] if len(middles) > 1 else 1.0
+    far = (x[:, None] - middles) / apart  # in cells
     k = np.exp(-(far**2) / (2 * BLUR**2))
     return k / k.sum(axis=1, keepdims=True)

@@ -1,8 +1,9 @@
 // Puts the page together: head, views, foot, keys.
 
 import { CaptionCompareView } from "./kinds/caption-compare.js";
-import { VEIL_KEYS } from "./captioning/tools.js";
+import { VEIL_KEYS } from "./image/veil.js";
 import { CaptionView } from "./kinds/caption.js";
+import { ClassificationView } from "./kinds/classification.js";
 import { nightfall, themeChanged, theme } from "./controls/colour.js";
 import { CompareView } from "./kinds/compare.js";
 import { button, segmented } from "./controls/controls.js";
@@ -23,6 +24,7 @@ const DEFAULTS = {
   asite: "all", ahead: "mean", bsite: "all", bhead: "mean",
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
   patch: -1, eye: "",
+  opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
 };
 
 const FORMAT = "saccade-look";
@@ -33,6 +35,7 @@ const KINDS = {
   translation: [TranslationView, CompareView],
   language: [LanguageView, CompareView],
   caption: [CaptionView, CaptionCompareView],
+  classification: [ClassificationView, ClassificationView],
 };
 
 // Why this page cannot show a document; null if it can.
@@ -142,7 +145,9 @@ class Page {
 
   #changed(changed) {
     if (!this.data) return;
-    if (["view", "look", "item"].some((key) => changed.has(key))) this.#openView();
+    const keeps = (key) => this.view?.keeps?.has(key); // shows another by itself
+    const other = ["view", "look", "item"].some((key) => changed.has(key) && !keeps(key));
+    if (other) this.#openView();
     else this.view?.refresh(changed);
   }
 

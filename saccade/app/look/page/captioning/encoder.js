@@ -1,10 +1,11 @@
 // How the image encoder itself looks: a Vision Transformer's patches at one another, head by head, and
 // through all layers at once.
 
-import { ImageStage } from "./stage.js";
-import { meanMap, peakOf, placeName, placesOf } from "./maps.js";
-import { ImageTiles } from "./tiles.js";
-import { veilOf } from "./tools.js";
+import { ImageStage } from "../image/stage.js";
+import { meanMap, peakOf, placeName, placesOf } from "../image/maps.js";
+import { cellName } from "../image/places.js";
+import { ImageTiles } from "../image/tiles.js";
+import { veilOf } from "../image/veil.js";
 import { badge, button, card } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 import { weightText } from "../controls/format.js";
@@ -76,12 +77,12 @@ export class EncoderPanel {
     this.badge.show(matrix.exactness);
     this.whole.setAttribute("aria-pressed", String(patch < 0));
     this.tiles.mark(site.name, head);
-    const shown = { image: this.image, from: row, to: row + 1, grid: this.grid };
+    const shown = { image: this.image, from: row, to: row + 1 };
     await this.tiles.show({ ...shown, look: { ...look, marked: patch < 0 ? null : patch } });
   }
 
   #words(patch) {
-    const name = patch < 0 ? "the class token" : `the patch at ${this.#at(patch)}`;
+    const name = patch < 0 ? "the class token" : `the patch at ${cellName(patch, this.grid)}`;
     const { cell, weight } = peakOf(this.map);
     const places = placesOf(this.map).slice(0, 2);
     const parts = places.map(([place, mass]) => `${place} ${weightText(mass)}`);
@@ -90,13 +91,9 @@ export class EncoderPanel {
     return `${name} looks at ${parts.join(", ")}; ${peak}`;
   }
 
-  #at(cell) {
-    return `row ${Math.floor(cell / this.grid.width) + 1}, column ${(cell % this.grid.width) + 1}`;
-  }
-
   #point(cell) {
     if (cell === null || !this.map) return;
-    this.foot.say(`${this.#at(cell)}: ${weightText(this.map.data[cell], 3)}; choose it to see what `
+    this.foot.say(`${cellName(cell, this.grid)}: ${weightText(this.map.data[cell], 3)}; choose it to see what `
       + "that patch looks at.");
   }
 

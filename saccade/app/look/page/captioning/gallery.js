@@ -1,6 +1,6 @@
 // Several images on one page: choose one.
 
-import { loadImage, paintImage } from "./paint.js";
+import { loadImage, paintImage } from "../image/paint.js";
 import { el } from "../controls/dom.js";
 
 const GALLERY_THUMB = 82;

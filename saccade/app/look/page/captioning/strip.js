@@ -1,7 +1,7 @@
 // The caption as words that can be chosen, and as a film: the picture once for each word.
 
-import { peakOf, placeName } from "./maps.js";
-import { paintImage } from "./paint.js";
+import { peakOf, placeName } from "../image/maps.js";
+import { paintImage } from "../image/paint.js";
 import { shade, inkOn } from "../controls/colour.js";
 import { el, perFrame, style } from "../controls/dom.js";
 import { isControl, quoted, runsLeft, weightText } from "../controls/format.js";

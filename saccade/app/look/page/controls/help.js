@@ -7,13 +7,13 @@ const KEYS = [
   [
     "← →", "one step back or forward"
   ], ["Home End", "first or last step"], ["space", "play or pause"],
-  ["[ ]", "previous or next head"], ["w", "words or pieces"], [
+  ["[ ]", "previous or next head or map"], ["w", "words or pieces"], [
     "r", "looks at / is looked at by (language)"
   ],
   ["s", "hide the sink (language)"], [
-    "↑ ↓", "previous or next picture (captions)"
-  ], ["c b p", "true cells, boxes, path of the peak (captions)"], ["t", "show the numbers as a table"], ["d", "dark or light"],
-  ["Esc", "let go of the step or word"], ["?", "this help"],
+    "↑ ↓", "previous or next image (captions, classes)"
+  ], ["c b p", "true cells, boxes, path of the peak (on images)"], ["t", "show the numbers as a table"], ["d", "dark or light"],
+  ["Esc", "let go of the step or word; back to all images"], ["?", "this help"],
 ];
 const MAP_KEYS = [
   ["arrows", "in a matrix or a picture, from cell to cell; in the list of heads, from head to head"],

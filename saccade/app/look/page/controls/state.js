@@ -70,7 +70,8 @@ function same(a, b) {
 
 function parsed(text, like) {
   if (text === "null") return null;
-  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  // "007" is a name.
+  if (/^-?\d+(\.\d+)?$/.test(text) && String(Number(text)) === text) return Number(text);
   if (/^\d+(,\d+)+$/.test(text)) return text.split(",").map(Number);
   if (typeof like === "boolean") return text === "true";
   return text;

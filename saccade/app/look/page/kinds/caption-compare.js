@@ -2,12 +2,12 @@
 
 import { Gallery } from "../captioning/gallery.js";
 import { crossSites } from "./caption.js";
-import { cellUnder, mapAt, middleOf } from "../captioning/maps.js";
-import { loadImage } from "../captioning/paint.js";
+import { cellUnder, mapAt, middleOf } from "../image/maps.js";
+import { loadImage } from "../image/paint.js";
 import { wordLine } from "../captioning/side.js";
-import { ImageStage } from "../captioning/stage.js";
+import { ImageStage } from "../image/stage.js";
 import { CaptionWords, Filmstrip, firstWord } from "../captioning/strip.js";
-import { VEIL_KEYS, VeilTools, veilOf } from "../captioning/tools.js";
+import { VEIL_KEYS, VeilTools, veilOf } from "../image/veil.js";
 import { badge, card } from "../controls/controls.js";
 import { unitMatrix } from "../chart/detail.js";
 import { groupsOf } from "../document/axis.js";

@@ -5,13 +5,15 @@ import { hasWords, groupsOf } from "../document/axis.js";
 import { beamPanel } from "../chart/beam.js";
 import { EncoderPanel, encoderSites } from "../captioning/encoder.js";
 import { Gallery } from "../captioning/gallery.js";
-import { mapAt, peakOf } from "../captioning/maps.js";
-import { loadImage } from "../captioning/paint.js";
+import { mapAt, peakOf } from "../image/maps.js";
+import { loadImage } from "../image/paint.js";
 import { wordCard, wordLine } from "../captioning/side.js";
-import { ImageStage } from "../captioning/stage.js";
+import { cellName } from "../image/places.js";
+import { ImageStage } from "../image/stage.js";
 import { CaptionWords, Filmstrip, firstWord } from "../captioning/strip.js";
-import { MapSource, ImageTiles } from "../captioning/tiles.js";
-import { VEIL_KEYS, VeilTools, filmTools, veilOf } from "../captioning/tools.js";
+import { MapSource, ImageTiles } from "../image/tiles.js";
+import { filmTools } from "../image/tools.js";
+import { VEIL_KEYS, VeilTools, veilOf } from "../image/veil.js";
 import { badge, card, segmented } from "../controls/controls.js";
 import { unitMatrix } from "../chart/detail.js";
 import { el, within } from "../controls/dom.js";
@@ -231,17 +233,13 @@ export class CaptionView {
       + "again for the mean of all.";
     const { site, head } = { site: this.state.get("site"), head: this.state.get("head") };
     this.heads.mark(site === "all" && this.cross.length === 1 ? this.cross[0].name : site, head);
-    this.heads.show({
-      image: this.image, from, to, grid: this.grid, look: veilOf(this.state),
-    });
+    this.heads.show({ image: this.image, from, to, look: veilOf(this.state) });
   }
 
   #cellLine(cell, shares) {
-    const at = `row ${Math.floor(cell / this.grid.width) + 1}, `
-      + `column ${(cell % this.grid.width) + 1}`;
     const order = shares.map((share, row) => [share, row]).sort((a, b) => b[0] - a[0]).slice(0, 4);
     const parts = order.map(([share, row]) => `${isolated(this.rows[row].label)} ${weightText(share)}`);
-    return `The cell at ${at} is looked at by: ${parts.join(", ")}`;
+    return `The cell at ${cellName(cell, this.grid)} is looked at by: ${parts.join(", ")}`;
   }
 
   #point(row) {

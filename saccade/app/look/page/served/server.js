@@ -9,6 +9,16 @@ export const EXAMPLES = [
   "She does not eat the old apples.",
 ];
 
+// What each kind of work lets one choose, and what one gets.
+const ASKED = {
+  translation: ["beam"], captioning: ["beam"], language: ["most_tokens", "temperature"],
+  classification: [],
+};
+const PROMISES = {
+  captioning: "Give it a picture, and see where on it each word of the caption looked.",
+  classification: "Give it an image, and see what it is taken for, and what in it that came from.",
+};
+
 export function isServed() {
   return document.querySelector('meta[name="saccade-server"][content="1"]') !== null;
 }
@@ -150,6 +160,7 @@ export class ServerBar {
       "label", { class: "control picker" }, el("span", { class: "name", text: "Compare with" }),
       this.second
     );
+    this.fields = { beam: this.beam, most_tokens: this.most, temperature: this.temperature };
     return el("details", { class: "ask-options" }, el("summary", { text: "Options" }),
       el("div", { class: "ask-fields" }, this.beam, this.most, this.temperature, this.compare));
   }
@@ -183,10 +194,9 @@ export class ServerBar {
     this.run.value = asked.run;
     this.#suit();
     this.second.value = asked.compare ?? "";
-    for (const [field, value] of [
-      [this.beam, asked.beam], [this.most, asked.most_tokens],
-      [this.temperature, asked.temperature],
-    ]) field.input.value = value ?? field.input.value;
+    for (const [name, { input }] of Object.entries(this.fields)) {
+      input.value = asked[name] ?? input.value;
+    }
     this.#send(asked, false, true);
   }
 
@@ -207,9 +217,9 @@ export class ServerBar {
     const run = this.#chosen();
     this.text.hidden = this.takesImages;
     this.drop.root.hidden = !this.takesImages;
-    this.beam.hidden = run?.kind === "language";
+    const asked = ASKED[run?.kind] ?? [];
+    for (const [name, field] of Object.entries(this.fields)) field.hidden = !asked.includes(name);
     this.suited?.();
-    this.most.hidden = this.temperature.hidden = run?.kind !== "language";
     const others = (this.runs ?? []).filter(
       ({ name, kind }) => name !== run?.name && kind === run?.kind
     );
@@ -218,7 +228,12 @@ export class ServerBar {
       ...others.map(({ name }) => el("option", { value: name, text: name }))
     );
     this.compare.hidden = others.length === 0;
+    this.options.hidden = this.compare.hidden && asked.length === 0;
     this.#measure();
+  }
+
+  get kind() {
+    return this.#chosen()?.kind;
   }
 
   get takesImages() {
@@ -233,12 +248,9 @@ export class ServerBar {
     const run = this.#chosen();
     const given = this.takesImages ? { image: this.drop.file } : { text: this.text.value };
     const body = { run: this.run.value, ...given };
-    if (run?.kind !== "language") body.beam = Number(this.beam.input.value);
-    else {
-      body.most_tokens = Number(this.most.input.value);
-      if (
-        this.temperature.input.value !== ""
-      ) body.temperature = Number(this.temperature.input.value);
+    for (const name of ASKED[run?.kind] ?? []) {
+      const { value } = this.fields[name].input;
+      if (value !== "") body[name] = Number(value);
     }
     if (this.second.value) body.compare = this.second.value;
     return body;
@@ -251,7 +263,7 @@ export class ServerBar {
       field.focus();
       return Promise.resolve();
     }
-    return this.#send(this.#body(), this.#chosen()?.kind === "language" && !this.second.value);
+    return this.#send(this.#body(), this.kind === "language" && !this.second.value);
   }
 
   // The same text again, with this head kept exactly.
@@ -353,9 +365,8 @@ export function emptyState(bar) {
   );
   bar.suited = () => {
     examples.hidden = bar.takesImages;
-    words.textContent = bar.takesImages
-      ? "Give it a picture, and see where on it each word of the caption looked."
-      : "Write a sentence, choose a run, and see which words each word looked at "
+    words.textContent = PROMISES[bar.kind]
+      ?? "Write a sentence, choose a run, and see which words each word looked at "
         + "while the model wrote.";
   };
   bar.suited();

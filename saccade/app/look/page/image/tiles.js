@@ -1,4 +1,4 @@
-// A small picture for each layer and head, all for the same word or the same patch.
+// A small image for each layer and head, all for the same word, patch or class.
 
 import { headMatrix, sitesMatrix } from "../document/attention.js";
 import { meanMap, peakOf, placeName } from "./maps.js";
@@ -7,6 +7,10 @@ import { el, perFrame } from "../controls/dom.js";
 import { weightText } from "../controls/format.js";
 
 const TILE = 84;
+
+function shortName({ name }) {
+  return name.replace(/^eye\.(encoder\.)*/, "eye ");
+}
 
 // Matrices of single heads and of means over them, each made once.
 export class MapSource {
@@ -27,26 +31,28 @@ export class MapSource {
 }
 
 export class ImageTiles {
-  // choose(site, head); title(site, head) names a tile for readers.
-  constructor({ source, sites, choose }) {
-    Object.assign(this, { source, sites, choose });
-    this.tiles = sites.flatMap((site) =>
-      Array.from({ length: site.heads }, (_, head) => this.#tile(site, head)));
-    const rows = sites.map((site) => el("div", { class: "layer" },
-      el("h3", { text: site.name.replace(/^eye\.(encoder\.)*/, "eye ") }),
-      el(
-        "div", { class: "layer-heads" },
-        ...this.tiles.filter((tile) => tile.site === site).map(({ node }) => node)
-      )));
-    const most = Math.max(...sites.map(({ heads }) => heads));
-    this.root = el("div", { class: "heads picture-heads", css: { "--heads": most } }, ...rows);
+  // choose(site, head). `rows` are what stands in a line, [[title, sites]]; else a site in each.
+  constructor({ source, sites, choose, rows }) {
+    Object.assign(this, { source, choose });
+    const lines = rows ?? sites.map((site) => [shortName(site), [site]]);
+    this.tiles = [];
+    const nodes = lines.map(([title, some]) => {
+      const tiles = some.flatMap((site) => Array.from(
+        { length: site.heads }, (_, head) => this.#tile(site, head, some.length > 1)
+      ));
+      this.tiles.push(...tiles);
+      return el("div", { class: "layer" }, el("h3", { text: title }),
+        el("div", { class: "layer-heads" }, ...tiles.map(({ node }) => node)));
+    });
+    const most = Math.max(...nodes.map((node) => node.lastChild.childElementCount));
+    this.root = el("div", { class: "heads picture-heads", css: { "--heads": most } }, ...nodes);
     this.repaint = perFrame(() => this.#paint());
   }
 
-  #tile(site, head) {
+  #tile(site, head, named) {
     const canvas = el("canvas", { class: "picture-thumb", "aria-hidden": "true" });
     const trait = el("span", { class: "trait" });
-    const name = site.derived ? "all layers" : `head ${head}`;
+    const name = named ? site.name : site.derived ? "all layers" : `head ${head}`;
     const node = el("button", {
       type: "button", class: "tile", on: { click: () => this.choose(site, head) },
       "data-site": site.name, "data-head": head,
@@ -54,14 +60,15 @@ export class ImageTiles {
     return { site, head, canvas, trait, node, name };
   }
 
-  // Pieces from … to of the rows' side; `grid` is that of the columns' side.
-  async show({ image, from, to, grid, look }) {
+  // Pieces from … to of the rows' side.
+  async show({ image, from, to, look }) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const matrices = await Promise.all(
       this.tiles.map(({ site, head }) => this.source.matrix([site], head))
     );
     if (turn !== this.turn) return;
     this.tiles.forEach((tile, i) => {
+      const { grid } = this.source.look.axes[tile.site.columns];
       tile.map = matrices[i] && meanMap(matrices[i], from, to, grid);
     });
     this.model = { image, look: { ...look, boxes: null, path: null, peak: false } };
@@ -81,7 +88,7 @@ export class ImageTiles {
       if (!map) continue;
       paintImage(canvas, this.model.image, map, this.model.look, TILE);
       const { cell, weight } = peakOf(map);
-      trait.textContent = `${weightText(weight)} ${placeName(cell, map.grid)}`;
+      trait.textContent = `${weightText(weight, weight < 0.01 ? 3 : 2)} ${placeName(cell, map.grid)}`;
       node.setAttribute("aria-label", `${site.name} ${name}: ${trait.textContent}`);
     }
   }

@@ -1,9 +1,8 @@
-// How attention is laid over a picture, as the reader likes it; the same for every view.
+// How a map is laid over an image, as the reader likes it; the same for every view.
 
-import { button, segmented, slider, toggle } from "../controls/controls.js";
+import { segmented, slider, toggle } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 import { percentText } from "../controls/format.js";
-import { copyText, download, mapCsv, mapTable } from "../chart/export.js";
 
 export const VEIL_KEYS = ["veil", "cells", "opacity", "boxes", "path"];
 
@@ -45,28 +44,4 @@ export class VeilTools {
     this.boxes.show(state.get("boxes"));
     this.path.show(state.get("path"));
   }
-}
-
-// Table, CSV and PNG of all words' maps. `model()` is what tables and CSV are made of.
-export function filmTools({ model, title, sheet }) {
-  const table = el("div", { class: "table-host", hidden: true });
-  const refresh = () => {
-    if (!table.hidden && model()) table.replaceChildren(mapTable(model(), title()));
-  };
-  const showTable = button("Table", () => {
-    table.hidden = !table.hidden;
-    showTable.setAttribute("aria-pressed", String(!table.hidden));
-    refresh();
-  }, { "aria-pressed": "false", class: "button quiet table-button" });
-  const copy = button("Copy CSV", async () => {
-    if (!model()) return;
-    await copyText(mapCsv(model()));
-    copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy CSV"; }, 1500);
-  }, { class: "button quiet" });
-  const name = () => title().replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60);
-  const png = button("PNG", () => {
-    sheet().toBlob((blob) => download(blob, `${name()}.png`), "image/png");
-  }, { class: "button quiet", "aria-label": "Download PNG" });
-  return { bar: el("div", { class: "export" }, showTable, copy, png), table, refresh };
 }

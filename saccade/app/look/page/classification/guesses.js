@@ -1,0 +1,48 @@
+// What an image was taken for, how surely, and what it is.
+
+import { isRight, saidText } from "./subjects.js";
+import { el } from "../controls/dom.js";
+import { percentText } from "../controls/format.js";
+
+// A mark that needs no colour; nothing where the truth is not known.
+export function verdictMark(look) {
+  const right = isRight(look);
+  return right === null ? null : el("span", {
+    class: right ? "verdict" : "verdict wrong", "aria-hidden": "true", text: right ? "✓" : "✗",
+  });
+}
+
+function guess([label, probability], { truth, target, guesses }) {
+  const asked = label === target && label !== guesses[0][0];
+  const told = [truth.includes(label) ? "true class" : "", asked ? "asked for" : ""].filter(Boolean).join(", ");
+  return el("li", { class: truth.includes(label) ? "guess true" : "guess" },
+    el("span", { class: "guess-name", dir: "auto", text: label, title: label }),
+    el("span", { class: "meter" },
+      el("span", { class: "fill", css: { width: `${100 * probability}%` } })),
+    el("span", { class: "number", text: percentText(probability) }),
+    el("span", { class: "guess-note", text: told }));
+}
+
+// The class that is shown is listed even where it is none of the best; so is the truth.
+export function guessList(look) {
+  const { classes } = look;
+  const { guesses, truth, target, probability } = classes;
+  const named = new Set(guesses.map(([label]) => label));
+  const asked = named.has(target) ? [] : [[target, probability]];
+  const missing = truth.filter((label) => !named.has(label) && label !== target);
+  const rest = missing.length
+    ? el("p", { class: "note", text: `True class: ${missing.join(", ")}, not among these.` }) : null;
+  const list = el("ol", { class: "guesses", "aria-label": "Best guesses" },
+    ...[...guesses, ...asked].map((one) => guess(one, classes)));
+  return [list, ...(rest ? [rest] : [])];
+}
+
+export function verdictHead(look) {
+  const right = isRight(look);
+  const { truth } = look.classes;
+  const words = right === null ? percentText(look.score)
+    : right ? `${percentText(look.score)} · right`
+      : `${percentText(look.score)} · wrong: it is ${truth.join(", ")}`;
+  return el("div", { class: "token-name" }, verdictMark(look),
+    el("b", { dir: "auto", text: saidText(look) }), el("span", { class: "note", text: words }));
+}

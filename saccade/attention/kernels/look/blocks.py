@@ -45,7 +45,7 @@ def observe(view: View, keep: Keep) -> Glance:
     together, (high, wide) = -(-every // parts), found.cell
     shape = GroupShape.of(keys, max(keep.top, 1), wide)
     rows = min(queries, max(1, room // (together * keys) // high) * high)
-    buffers = _BUFFERS.two(view, together * rows * (keys + -keys % shape.unit))
+    buffers = BUFFERS.two(view, together * rows * (keys + -keys % shape.unit))
     for n in range(0, every, together):
         some = _Heads(view, range(n, min(n + together, every)), -keys % shape.unit)
         for start in range(0, queries, rows):
@@ -62,17 +62,19 @@ def _scores_of_block(view: View) -> int:
     return BLOCK_BYTES["other"] // 4
 
 
-class _BlockBuffers(threading.local):
+class BlockBuffers(threading.local):
     """Memory for a block and its exponential, used again and again: fresh pages are slow.
 
-    On the CPU it outlives a look, for layer follows layer; it is never more than two blocks.
+    On the CPU it outlives a look, for layer follows layer, unless rows are so long that even one
+    line of a map's cells is more than a block should be.
     """
 
     def __init__(self) -> None:
         self._kept = torch.empty(0)
 
     def two(self, view: View, size: int) -> Float[Tensor, "2 scores"]:
-        if view.q.device.type != "cpu" or view.precision != torch.float32:
+        usual = view.q.device.type == "cpu" and view.precision == torch.float32
+        if not usual or 4 * size > BLOCK_BYTES["cpu"] * MOST_THREADS:
             return torch.empty(2, size, device=view.q.device, dtype=view.precision)
         if self._kept.numel() < 2 * size:
             with torch.inference_mode(False):  # what is made in that mode stays in it
@@ -80,7 +82,7 @@ class _BlockBuffers(threading.local):
         return self._kept[: 2 * size].view(2, size)
 
 
-_BUFFERS = _BlockBuffers()
+BUFFERS = BlockBuffers()
 
 
 class _Heads:
@@ -217,7 +219,9 @@ class _Found:
         maps = tuple(-(-size // cell) for size, cell in zip((queries, keys), self.cell))
         top = queries, min(keep.top, keys)
 
-        def full(*shape: int, value: float | int = 0, dtype: torch.dtype = view.precision) -> Tensor:
+        def full(
+            *shape: int, value: float | int = 0, dtype: torch.dtype = view.precision
+        ) -> Tensor:
             return torch.full((batch * heads, *shape), value, dtype=dtype, device=view.q.device)
 
         made = {name: full(queries) for name in ("entropy", "highest", "sink", "local")}

@@ -214,8 +214,10 @@ class _Running:
 
     def running(self) -> ModuleRun | None:
         """The innermost module; one without parameters works for the one that holds it."""
-        own = (run for run in reversed(self.stack) if run.attends or run.learns)
-        return next(own, self.stack[-1] if self.stack else None)
+        for run in reversed(self.stack):
+            if run.holds:
+                return run
+        return self.stack[-1] if self.stack else None
 
 
 def _silent(forward: Callable[..., Any]) -> Callable[..., Any]:

@@ -274,8 +274,8 @@ def _look(
     seen = {
         "lse": lse.masked_fill(hidden[..., 0], -torch.inf),
         "entropy": entropy.clamp_(min=0.0),
-        "highest": best[..., 0],
-        "where": places[..., 0],
+        "highest": best[..., 0].clone(),
+        "where": places[..., 0].clone(),
         "sink": weights[..., : max(0, keep.sink - block.first)].sum(dim=-1),
         "local": _near(weights, block, keep.local, bands),
     }
@@ -327,24 +327,25 @@ def _maps(
     ways = {"mean_map": (torch.add, torch.sum), "max_map": (torch.maximum, torch.amax)}
     made: dict[str, Tensor] = {}
     for name, (pair, whole) in ways.items():
-        fold = _Fold(pair, whole, block.logs.flatten())
-        made[name] = fold(fold(padded, 1, high), 2, wide)[..., :across].clone()
+        rows = _folded(padded, 1, high, pair, whole, block.logs.flatten())
+        cells = _folded(rows, 2, wide, pair, whole)[..., :across]
+        made[name] = cells.clone() if wide == 1 else cells.contiguous()
     return made
 
 
-@dataclass
-class _Fold:
-    """Reduces neighbours; torch is slow at few, which are taken two by two."""
-
-    pair: Callable[..., Tensor]
-    whole: Callable[..., Tensor]
-    free: Float[Tensor, " scores"]
-
-    def __call__(self, x: Float[Tensor, "h t s"], dim: int, many: int) -> Float[Tensor, "h _ _"]:
-        while 1 < many < HALVED:
-            one, other = x.unflatten(dim, (-1, 2)).unbind(dim + 1)
-            fits = one.numel() <= len(self.free)
-            out = self.free[: one.numel()].view(one.shape) if fits else None
-            self.free = self.free[one.numel() :]
-            x, many = self.pair(one, other, out=out), many // 2
-        return x if many == 1 else self.whole(x.unflatten(dim, (-1, many)), dim=dim + 1)
+def _folded(
+    x: Float[Tensor, "h t s"],
+    dim: int,
+    many: int,
+    pair: Callable[..., Tensor],
+    whole: Callable[..., Tensor],
+    free: Float[Tensor, " scores"] | None = None,
+) -> Float[Tensor, "h _ _"]:
+    """Reduce so many neighbours, in `free` memory; torch is slow at few: these go two by two."""
+    while 1 < many < HALVED:
+        one, other = x.unflatten(dim, (-1, 2)).unbind(dim + 1)
+        out = None
+        if free is not None and len(free) >= one.numel():
+            out, free = free[: one.numel()].view(one.shape), free[one.numel() :]
+        x, many = pair(one, other, out=out), many // 2
+    return x if many == 1 else whole(x.unflatten(dim, (-1, many)), dim=dim + 1)

@@ -32,13 +32,13 @@ def largest(
     """The largest of each row in order, and where they are."""
     if group == 1:
         return _select(values, min(many, values.shape[-1]))
-    maxima = values.unflatten(-1, (group, -1)).amax(dim=-2)  # (h, t, groups)
-    groups = maxima.shape[-1]
-    _, chosen = _select(maxima, min(many, groups))
-    steps = torch.arange(0, group * groups, groups, device=values.device)
-    places = (chosen[..., None] + steps).flatten(-2)
-    best, index = _select(values.gather(-1, places), min(many, places.shape[-1]))
-    return best, places.gather(-1, index)
+    rows = values.unflatten(-1, (group, -1))  # (h, t, group, groups)
+    maxima = rows.amax(dim=-2)
+    _, chosen = _select(maxima, min(many, maxima.shape[-1]))
+    few = chosen.shape[-1]
+    inside = rows.gather(-1, chosen[:, :, None].expand(-1, -1, group, -1)).flatten(-2)
+    best, index = _select(inside, min(many, inside.shape[-1]))
+    return best, index // few * maxima.shape[-1] + chosen.gather(-1, index % few)
 
 
 def _select(

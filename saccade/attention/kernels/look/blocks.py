@@ -30,7 +30,8 @@ from saccade.attention.look.view import UNSEEN, View
 
 BLOCK_BYTES = {"cpu": 4 << 20, "other": 1 << 27}  # near enough for one thread; to fill a GPU
 MOST_THREADS = 4  # for which a block has room; more share it
-HALVED = 32  # queries or keys of a cell from which on they are reduced at once
+LONG, CHUNKS = 512, 4  # so many queries, of which some see less, are cut in so many parts
+HALVED = {1: 4, 2: 32}  # queries and keys of a cell from which on they are reduced at once
 LOG2E, LN2 = math.log2(math.e), math.log(2)
 
 
@@ -40,11 +41,13 @@ def observe(view: View, keep: Keep) -> Glance:
     found, bands = _Found(view, keep), Bands(view)
     if 0 in view.shape:
         return found.glance()
-    room, every = _scores_of_block(view), batch * heads
-    parts = -(-every // max(1, room // (queries * keys)))
-    together, (high, wide) = -(-every // parts), found.cell
+    room, every, (high, wide) = _scores_of_block(view), batch * heads, found.cell
     shape = GroupShape.of(keys, max(keep.top, 1), wide)
-    rows = min(queries, max(1, room // (together * keys) // high) * high)
+    cut = queries >= LONG and (view.causal or view.reach is not None)
+    chunk = -(-queries // (CHUNKS * high)) * high if cut else queries
+    parts = -(-every // max(1, room // (chunk * keys)))
+    together = -(-every // parts)
+    rows = min(chunk, max(1, room // (together * keys) // high) * high)
     buffers = BUFFERS.two(view, together * rows * (keys + -keys % shape.unit))
     for n in range(0, every, together):
         some = _Heads(view, range(n, min(n + together, every)), -keys % shape.unit)
@@ -342,7 +345,7 @@ def _folded(
     free: Float[Tensor, " scores"] | None = None,
 ) -> Float[Tensor, "h _ _"]:
     """Reduce so many neighbours, in `free` memory; torch is slow at few: these go two by two."""
-    while 1 < many < HALVED:
+    while 1 < many < HALVED[dim]:
         one, other = x.unflatten(dim, (-1, 2)).unbind(dim + 1)
         out = None
         if free is not None and len(free) >= one.numel():

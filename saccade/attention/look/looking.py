@@ -1,8 +1,8 @@
 """Seeing where a model looks, without changing what it computes.
 
 Attention modules are *sites*. While someone is looking, a site shows what its weights follow from,
-and statistics of them are computed beside the fused kernel; otherwise it computes nothing more.
-The output is that of the fused kernel either way.
+and statistics of them are computed beside the fused kernel, or later from queries and keys;
+otherwise it computes nothing more. The output is that of the fused kernel either way.
 """
 
 from collections.abc import Generator, Iterator
@@ -14,31 +14,36 @@ from torch import Tensor, nn
 from saccade.attention.axes import Axis
 from saccade.attention.look.following import Follower, Step
 from saccade.attention.look.glance import Glance, Keep, joined
-from saccade.attention.look.observe import observe
+from saccade.attention.look.later import Look
 from saccade.attention.look.padding import AxisTokens
 from saccade.attention.look.view import View
 from saccade.attention.look.watching import watching
 from saccade.errors import ConfigError
 
+WAITING = 256 << 20  # bytes of queries and keys; beyond, looks are computed at once
+
 
 class Trace:
     """What each site looked at in its last reading: a forward pass, or decoding step by step.
 
-    `axes` says of each site what its rows and columns are. Padding counts nowhere.
+    `axes` says of each site what its rows and columns are. Padding counts nowhere. On the CPU a
+    look is computed when it is first asked for; until then its queries and keys wait.
     """
 
     def __init__(self, keep: Keep) -> None:
         self.keep = keep
         self.axes: dict[str, tuple[Axis, Axis]] = {}
-        self._seen: dict[str, list[tuple[Step, Glance]]] = {}
+        self._seen: dict[str, list[tuple[Step, Look]]] = {}
+        self._room = WAITING
         self._follower, self._tokens = Follower(), AxisTokens()
 
     def record(self, name: str, seen: View | Float[Tensor, "B N T S"]) -> None:
         rows, columns = (axis.name for axis in self.axes[name])
         queries, keys = self._tokens.of(seen, rows, columns)
-        glance = observe(seen, self.keep, queries=queries, keys=keys)
+        look = Look(seen, self.keep, queries=queries, keys=keys, room=self._room)
+        self._room -= look.waiting
         step = self._follower.step(name, seen, rows, columns)
-        self._seen.setdefault(name, []).append((step, glance))
+        self._seen.setdefault(name, []).append((step, look))
 
     def follow(self, name: str, seen: View | Float[Tensor, "B N T S"]) -> None:
         """Hear of a site that is not kept: it may tell how the rows of others go on."""
@@ -65,20 +70,23 @@ class Trace:
         if name not in self._seen:
             known = ", ".join(self._seen) or "none yet: run the model inside the block"
             raise ConfigError(f"nothing was seen at {name!r}; there are: {known}")
-        return self.readings(name)[-1]
+        return _together(self._readings(name)[-1])
 
     def readings(self, name: str) -> list[Glance]:
         """What a site saw, forward pass by forward pass; the steps of decoding are one."""
-        found: list[list[tuple[Step, Glance]]] = []
-        for step, glance in self._seen.get(name, []):
+        return [_together(steps) for steps in self._readings(name)]
+
+    def _readings(self, name: str) -> list[list[tuple[Step, Look]]]:
+        found: list[list[tuple[Step, Look]]] = []
+        for step, look in self._seen.get(name, []):
             if not step.goes_on or not found:
                 found.append([])
-            found[-1].append((step, glance))
-        return [_together(steps) for steps in found]
+            found[-1].append((step, look))
+        return found
 
     def calls(self, name: str) -> list[Glance]:
         """Every glance of a site, one for each time that it was called."""
-        return [glance for _, glance in self._seen.get(name, [])]
+        return [look.glance() for _, look in self._seen.get(name, [])]
 
     def weights(self) -> dict[str, Float[Tensor, "B N T S"]]:
         """Every weight of each site."""
@@ -95,13 +103,13 @@ class Trace:
         return glance.weights
 
 
-def _together(steps: list[tuple[Step, Glance]]) -> Glance:
+def _together(steps: list[tuple[Step, Look]]) -> Glance:
     """The steps of one reading, each row followed back to where its hypothesis stood."""
     if len(steps) == 1:
-        return steps[0][1]
+        return steps[0][1].glance()
     index, parts = None, list[Glance]()
-    for step, glance in reversed(steps):
-        parts.append(glance if index is None else glance.rows(index))
+    for step, look in reversed(steps):
+        parts.append(look.glance() if index is None else look.glance().rows(index))
         if step.parents is not None:
             index = step.parents if index is None else step.parents[index]
     return joined(parts[::-1])

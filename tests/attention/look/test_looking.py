@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from saccade.attention import attend, multihead
 from saccade.attention import axes as sides
 from saccade.attention.axes import TEXT
-from saccade.attention.look import looking as looking_module
+from saccade.attention.look import later
 from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.looking import looking
 from saccade.attention.look.view import View
@@ -253,7 +253,7 @@ def test_looking_changes_no_bit_of_a_training_step(name: str, keep: Keep) -> Non
 @pytest.mark.parametrize("name", LOOKERS)
 def test_nothing_is_computed_when_nobody_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, calls = built(name), list[str]()
-    observe, with_lse = looking_module.observe, attend.sdpa_with_lse
+    observe, with_lse = later.observe, attend.sdpa_with_lse
 
     def observing(*given: Any, **more: Any) -> Glance:
         calls.append("observe")
@@ -263,12 +263,13 @@ def test_nothing_is_computed_when_nobody_looks(name: str, monkeypatch: pytest.Mo
         calls.append("lse")
         return with_lse(*given, **more)
 
-    monkeypatch.setattr(looking_module, "observe", observing)
+    monkeypatch.setattr(later, "observe", observing)
     monkeypatch.setattr(attend, "sdpa_with_lse", asking)
     features(model)
     assert calls == []
-    with looking(model):
+    with looking(model) as trace:
         features(model)
+    assert all(trace.calls(site) for site in trace)
     assert calls.count("observe") >= len(sites(model))
     assert name.startswith("rnn") or calls.count("lse") == len(sites(model))
     calls.clear()

@@ -24,11 +24,11 @@ from saccade.attention.look.modules.patterns import shortest
 from saccade.attention.look.view import View
 
 Seen = View | Float[Tensor, "B N T S"]
-SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax)
-PRODUCT = (
+SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
+PRODUCT = {
     torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.baddbmm,
     torch.einsum,
-)  # fmt: skip
+}  # fmt: skip
 HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "num_key_value_heads")
 
 
@@ -92,7 +92,7 @@ class ModuleRun:
     def __init__(self, module: nn.Module, tell: Callable[[Callable[[], Seen]], None]) -> None:
         self.module, self.tell = module, tell
         self.attends = calls_itself_attention(module)
-        self.learns = any(True for _ in module.parameters())
+        self.holds = self.attends or learns(module)
         self.fuses = False
         self.softmaxes: list[Softmax] = []
         self.scores: set[tuple[int, ...]] = set()
@@ -131,6 +131,12 @@ class ModuleRun:
             return
         for weights in seen:
             self.tell(lambda weights=weights: weights)
+
+
+def learns(module: nn.Module) -> bool:
+    """Whether it has parameters; asked of every module that runs, so the first found is enough."""
+    own = module._parameters.values()  # pyright: ignore[reportPrivateUsage]
+    return any(p is not None for p in own) or any(learns(part) for part in module.children())
 
 
 def _size(tensor: Tensor) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ whole stack, then every number (Swin's `encoder.0.1.self`), at last the bare pat
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -47,15 +48,25 @@ SPECIAL = (
 
 def pretrained(module: nn.Module) -> bool:
     """Whether a module is a model of transformers, told without importing it."""
+    return _pretrained(type(module))
+
+
+@lru_cache
+def _pretrained(kind: type[nn.Module]) -> bool:
     return any(
         base.__module__.startswith("transformers.") and base.__name__ == "PreTrainedModel"
-        for base in type(module).__mro__
+        for base in kind.__mro__
     )
 
 
 def calls_itself_attention(module: nn.Module) -> bool:
     """Whether its class is named so; our own sites show themselves."""
-    return bool(ATTENDING.search(type(module).__name__)) and not isinstance(module, Site)
+    return _speaks_of_attention(type(module).__name__) and not isinstance(module, Site)
+
+
+@lru_cache  # words come again with every layer and every block
+def _speaks_of_attention(word: str) -> bool:
+    return bool(ATTENDING.search(word))
 
 
 def attending(model: nn.Module) -> list[str]:
@@ -78,10 +89,11 @@ def names(model: nn.Module) -> dict[str, str]:
 
     Those that call themselves attention come first: the others must not take their names.
     """
-    paths = [path for path, _ in model.named_modules()]
-    inner = innermost(attending(model))
-    root = _root(model)
-    own = getattr(model.get_submodule(root), "base_model_prefix", "")
+    modules = dict(model.named_modules())
+    paths = list(modules)
+    inner = innermost([path for path, module in modules.items() if calls_itself_attention(module)])
+    root = _root(modules)
+    own = getattr(modules[root], "base_model_prefix", "")
     inside = {path: path.removeprefix(f"{root}.") for path in paths}
     levels = ({p: _name(inside[p], own, level) for p in paths} for level in range(BARE + 1))
     wanted = next(found for found in levels if len({found[p] for p in inner}) == len(inner))
@@ -94,9 +106,9 @@ def names(model: nn.Module) -> dict[str, str]:
     return named
 
 
-def _root(model: nn.Module) -> str:
+def _root(modules: dict[str, nn.Module]) -> str:
     """Where the model of transformers is inside something else; nowhere if there are several."""
-    found = [path for path, module in model.named_modules() if pretrained(module)]
+    found = [path for path, module in modules.items() if pretrained(module)]
     outer = [path for path in found if path.startswith(found[0])] if found else []
     return found[0] if found and len(outer) == len(found) else ""
 
@@ -115,21 +127,31 @@ def _parts(path: str, own: str) -> tuple[list[str], list[str], str]:
     """The stack, the numbers and the kind that a path speaks of."""
     words = path.split(".")
     numbers = [word for word in words if word.isdigit()]
-    said = [w for w in words if w and not (w.isdigit() or w == own or NOISE.match(w))]
-    stack = [_tower(word) for word in said if not ATTENDING.search(word)]
-    kind = "cross" if any(CROSSING.search(word) for word in words) else "self"
-    return [word for word, _ in groupby(stack)], numbers, kind
+    said = (_tower(word) for word in words if word != own)
+    kind = "cross" if any(_crosses(word) for word in words) else "self"
+    return [word for word, _ in groupby(word for word in said if word)], numbers, kind
 
 
+@lru_cache
 def _tower(word: str) -> str:
+    """What a word adds to the name of a stack: often nothing."""
+    if word.isdigit() or NOISE.match(word) or _speaks_of_attention(word):
+        return ""
     return next((name for name, known in TOWERS.items() if known.match(word)), word)
+
+
+@lru_cache
+def _crosses(word: str) -> bool:
+    return bool(CROSSING.search(word))
 
 
 def axes(model: nn.Module, path: str, name: str) -> tuple[Axis, Axis]:
     """What the rows and the columns of a site are, as far as the configs tell."""
     here = _side(model, path)
-    pair = any(isinstance(module, nn.Transformer) for module in model.modules())
-    if not getattr(getattr(model, "config", None), "is_encoder_decoder", pair):
+    translates = getattr(getattr(model, "config", None), "is_encoder_decoder", None)
+    if translates is None:
+        translates = any(isinstance(module, nn.Transformer) for module in model.modules())
+    if not translates:
         return here, Axis("memory") if name.endswith("cross") else here
     if "decoder" not in name:
         encoder = here if here.kind != "tokens" else SOURCE

@@ -23,6 +23,7 @@ from saccade.attention.look.modules.huggingface import visible_kernels
 from saccade.attention.look.modules.names import (
     attending,
     axes,
+    calls_itself_attention,
     fitted,
     innermost,
     names,
@@ -214,8 +215,10 @@ class _Running:
 
     def running(self) -> ModuleRun | None:
         """The innermost module; one without parameters works for the one that holds it."""
-        own = (run for run in reversed(self.stack) if run.attends or run.learns)
-        return next(own, self.stack[-1] if self.stack else None)
+        for run in reversed(self.stack):
+            if run.holds:
+                return run
+        return self.stack[-1] if self.stack else None
 
 
 def _silent(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,7 +254,8 @@ def _put_back(module: nn.Module, own: Any) -> None:
 def refuse(model: nn.Module) -> None:
     """What can be told before the model runs."""
     kind = type(model).__name__
-    for path, module in model.named_modules():
+    modules = dict(model.named_modules())
+    for path, module in modules.items():
         where = f"its module {path} ({type(module).__name__})" if path else kind
         compiled = module._compiled_call_impl  # pyright: ignore[reportPrivateUsage]
         if type(module).__name__ == "OptimizedModule" or compiled is not None:
@@ -261,9 +265,9 @@ def refuse(model: nn.Module) -> None:
             )
         if isinstance(module, torch.jit.ScriptModule):
             raise ConfigError(f"{where} is compiled by torch.jit and cannot be looked into")
-    foreign = any(pretrained(module) for module in model.modules())
-    parts = all(type(m).__module__.startswith(("torch.nn.", "saccade.")) for m in model.modules())
-    if (foreign or parts) and not attending(model):
+    foreign = any(pretrained(m) for m in modules.values())
+    parts = all(type(m).__module__.startswith(("torch.nn.", "saccade.")) for m in modules.values())
+    if (foreign or parts) and not any(calls_itself_attention(m) for m in modules.values()):
         raise ConfigError(f"{kind} has no attention to look at")
 
 

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from saccade.attention.kernels.look import blocks
+from saccade.attention.kernels.look.largest import largest
 from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.view import View
 from tests.attention.kernels import (
@@ -136,6 +137,13 @@ class Largest(TorchDispatchMode):
         return made
 
 
+@pytest.fixture
+def fresh_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nobody had looked before."""
+    monkeypatch.setattr(blocks, "BUFFERS", blocks.BlockBuffers())
+
+
+@pytest.mark.usefixtures("fresh_buffers")
 @pytest.mark.parametrize("reach", [None, 64])
 @pytest.mark.parametrize("keep", [Keep(), Keep(map_side=0)])
 def test_memory_stays_far_below_that_of_the_weights(keep: Keep, reach: int | None) -> None:
@@ -143,32 +151,57 @@ def test_memory_stays_far_below_that_of_the_weights(keep: Keep, reach: int | Non
     q, k = draws(1, 1, size, 8, seed=0).float(), draws(1, 1, size, 8, seed=1).float()
     padding = torch.arange(size)[None, None, None] < size - 100
     view = View(q, k, 0.3, causal=True, reach=reach, mask=padding)
-    with Largest() as largest:
-        blocks.observe(view, keep)
-    assert largest.bytes <= 4 * size * size / 15
+    with Largest() as most:
+        looked(view, keep, (1 << 20) // torch.get_num_threads())
+    assert most.bytes <= 4 * size * size / 15
 
 
+@pytest.mark.usefixtures("fresh_buffers")
 def test_memory_follows_what_there_is_to_see_when_that_is_little() -> None:
     view = View(draws(1, 1, 3, 4, seed=0).float(), draws(1, 1, 1, 4, seed=1).float(), 0.5)
-    with Largest() as largest:
+    with Largest() as most:
         blocks.observe(view, Keep(map_side=0))
-    assert largest.bytes <= 4096
+    assert most.bytes <= 4096
 
 
-def test_heads_in_parallel_find_the_same_and_leave_the_threads_as_they_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    q, k = draws(2, 3, 40, 8, seed=0).float(), draws(2, 3, 40, 8, seed=1).float()
+@pytest.mark.usefixtures("fresh_buffers")
+def test_no_more_than_two_blocks_are_held_for_the_next_look() -> None:
+    long = View(draws(1, 1, 2, 4, seed=0).float(), draws(1, 1, 4096, 4, seed=1).float(), 0.5)
+    short = View(*(draws(1, 1, 8, 4, seed=seed).float() for seed in (0, 1)), 0.5)
+    looked(long, Keep(), 1 << 10)
+    with Largest() as most:
+        looked(short, Keep(), 1 << 10)
+    assert most.bytes <= 2 * blocks.MOST_THREADS << 10
+
+
+@pytest.mark.usefixtures("fresh_buffers")
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_any_number_of_threads_finds_the_same_and_is_left_as_it_was(threads: int) -> None:
+    q, k = draws(2, 3, 70, 8, seed=0).float(), draws(2, 3, 70, 8, seed=1).float()
     view, before = View(q, k, 0.3, causal=True), torch.get_num_threads()
-    alone = blocks.observe(view, Keep(map_side=4))
-    torch.set_num_threads(2)
+    exact = blocks.observe(replace(view, q=q.double(), k=k.double()), Keep(map_side=4)).tensors()
+    torch.set_num_threads(threads)
     try:
-        monkeypatch.setattr(blocks, "WORTH_THREADS", 1)
-        for inference in (False, True):
+        for inference in (True, False):  # memory that was made in that mode is used outside of it
             with torch.inference_mode(inference):
-                shared = blocks.observe(view, Keep(map_side=4))
-            for name, value in alone.tensors().items():
-                torch.testing.assert_close(shared.tensors()[name], value, msg=name)
-            assert torch.get_num_threads() == 2
+                found = blocks.observe(view, Keep(map_side=4)).tensors()
+            for name, value in exact.items():
+                torch.testing.assert_close(found[name].to(value), value, atol=1e-5, rtol=1e-5)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_of_equal_weights_each_is_named_once_on_few_threads_and_on_many() -> None:
+    before, even = torch.get_num_threads(), torch.zeros(2, 5, 100)
+    even[:, :, 7] = 1.0
+    try:
+        for threads in (1, 16):
+            torch.set_num_threads(threads)
+            for group in (1, 4):
+                best, places = largest(even, 8, group)
+                assert best.tolist() == [[[1.0] + 7 * [0.0]] * 5] * 2
+                assert places[..., 0].eq(7).all()
+                assert all(len(set(row)) == 8 for row in places.flatten(0, 1).tolist())
     finally:
         torch.set_num_threads(before)

@@ -228,7 +228,7 @@ def test_what_failed_is_in_the_json_too(
     ("given", "message"),
     [
         ([], "name the images: files, folders, .tar or .zip archives"),
-        (["-"], "standard input is for text"),
+        (["-", "a.png"], "- is standard input alone"),
     ],
 )
 def test_images_must_be_named(

@@ -8,17 +8,20 @@ from saccade.tasks.classification.vary import VarySettings
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 
-_SHAPES = ClassificationSettings(scenes=20_000)
+# What an object is does not depend on which way round it stands, nor on where.
+_SHAPES = ClassificationSettings(scenes=60_000, vary=VarySettings(flip=True, crop="shift"))
 _ON_SHAPES = TrainSettings(
-    steps=1600,
+    steps=5400,
     batch_tokens=64,
     optimizer="muon",
     learning_rate=2e-3,
     schedule="cosine",
     warmup=100,
+    weight_decay=0.3,
     ema=0.99,
-    validate_every=400,
+    validate_every=600,
 )
+_SOON = replace(_ON_SHAPES, steps=2400, validate_every=400)  # convolutions know what is near
 
 # As Lee et al. 2021 (arXiv:2112.13492) vary images of 32 pixels.
 _SMALL_PHOTOS = ClassificationSettings(
@@ -55,7 +58,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="CNN with self-attention",
         model=attention_resnet.PRESETS["attention-resnet-nano"],
         task=_SHAPES,
-        train=_ON_SHAPES,
+        train=_SOON,
     ),
     "resnet": Recipe(
         about="a residual network, the baseline without attention",
@@ -63,7 +66,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="Vision Transformer (ViT) against ResNets",
         model=resnet.PRESETS["resnet-mini"],
         task=_SHAPES,
-        train=_ON_SHAPES,
+        train=_SOON,
     ),
     "mobilenet": Recipe(
         about="MobileNetV2, small and without attention",
@@ -86,7 +89,7 @@ BUILT_IN: dict[str, Recipe] = {
         system="S18",
         lecture="DeiT III",
         model=replace(
-            vit.PRESETS["vit-nano"], layer_scale=1e-2, class_position=False, drop_path=0.05
+            vit.PRESETS["vit-nano"], layer_scale=0.1, class_position=False, drop_path=0.02
         ),
         task=_SHAPES,
         train=_ON_SHAPES,
@@ -105,7 +108,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="Swin Transformer",
         model=swin.PRESETS["swin-nano"],
         task=_SHAPES,
-        train=_ON_SHAPES,
+        train=replace(_ON_SHAPES, steps=3600),
     ),
     "mvit": Recipe(
         about="MViTv2: attention that pools what it looks at",
@@ -113,7 +116,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="Multiscale Vision Transformers",
         model=mvit.PRESETS["mvit-nano"],
         task=_SHAPES,
-        train=_ON_SHAPES,
+        train=_SOON,
     ),
     "convnext": Recipe(
         about="ConvNeXt: a CNN with the manners of a Transformer",
@@ -121,7 +124,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="ConvNeXt",
         model=convnext.PRESETS["convnext-nano"],
         task=_SHAPES,
-        train=_ON_SHAPES,
+        train=replace(_ON_SHAPES, steps=3600),
     ),
 }
 
@@ -131,7 +134,7 @@ MEASURED: dict[str, Recipe] = {
         about="a ViT for small photographs of 32 pixels",
         system="S17",
         lecture="Vision Transformer (ViT) against ResNets",
-        model=replace(vit.PRESETS["vit-small-data"], classes=10),
+        model=replace(vit.PRESETS["vit-small-data"], classes=10, drop_path=0.0),
         task=_SMALL_PHOTOS,
         train=_ON_SMALL_PHOTOS,
     ),
@@ -139,7 +142,7 @@ MEASURED: dict[str, Recipe] = {
         about="a ViT for few photographs of 32 pixels: shifted patches, local self-attention",
         system="S19",
         lecture="ViT for small data sets",
-        model=replace(vit.PRESETS["sl-vit"], classes=10),
+        model=replace(vit.PRESETS["sl-vit"], classes=10, drop_path=0.0),
         task=_SMALL_PHOTOS,
         train=_ON_SMALL_PHOTOS,
     ),

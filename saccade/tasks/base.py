@@ -210,6 +210,7 @@ class TaskSettings(ABC):
     budget_unit: ClassVar[str] = "tokens"  # in which batches and the rate of training are counted
     example: ClassVar[str] = '"…"'  # what `saccade predict RUN` may be given
     fitted: ClassVar[frozenset[str]] = frozenset()  # fields of a model that the data decide
+    follows: ClassVar[frozenset[str]] = frozenset()  # … and that these settings decide
 
     data: str = ""
 
@@ -231,6 +232,10 @@ class TaskSettings(ABC):
             name: vars(model)[name] for name in self.fitted & vars(self).keys()
         }
         return replace(self, **sizes)
+
+    def notes_on_start(self, folder: Path) -> list[str]:
+        """What to know of weights that lie in a folder, before they learn this."""
+        return []
 
     def located(self) -> Self:
         """With the data's place from the root: a run is used from anywhere."""

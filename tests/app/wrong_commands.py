@@ -308,7 +308,8 @@ LOOK = [
 
 EXPORT = [
     Wrong("export", "missing from saccade export"),
-    Wrong("export {tr}", "--to {ctranslate2,onnx}"),
+    Wrong("export {tr}", "--to {ctranslate2,onnx,huggingface,timm}"),
+    Wrong("export {tr} --to timm", "runs of translation cannot be exported to timm; there is"),
     Wrong("export {tr} --to tflite", "invalid choice 'tflite'"),
     Wrong("export nowhere --to onnx", "there is no run at nowhere"),
     Wrong("export half --to onnx", "half has no model.safetensors yet"),

@@ -18,6 +18,7 @@ from saccade.models import (
     TransformerConfig,
 )
 from saccade.models.caption.captioner import CaptionerConfig
+from saccade.models.vision.image_encoder import ImageEncoderConfig
 
 VOCABULARY = 11
 SMALL = {"vocabulary": VOCABULARY, "width": 8, "heads": 2, "hidden": 16, "longest": 24}
@@ -45,7 +46,7 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
 PRESETS_SHRUNK = {
     name: shrunk(config)
     for name, config in PRESETS.items()
-    if not isinstance(config, CaptionerConfig)  # they read pictures, and have a zoo of their own
+    if not isinstance(config, CaptionerConfig | ImageEncoderConfig)  # which have their own zoos
 }
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 

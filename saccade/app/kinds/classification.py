@@ -13,8 +13,10 @@ from saccade.app.api import load
 from saccade.app.cli.class_scores import draw_confusion, print_class_scores
 from saccade.app.cli.inputs import check_out, say_written
 from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.export.classifier import EXPORTS
 from saccade.app.kinds.base import HeldOut, Kind, LoadedRun, in_short, load_alike
 from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
+from saccade.app.kinds.run_classes import classes_of
 from saccade.app.kinds.serve_classification import ClassificationServing, guesses_table
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_document, class_look
@@ -25,13 +27,12 @@ from saccade.app.look.settings import LookSettings, Selection, make_selection, r
 from saccade.data.images.given import AnyImage, an_image, pixels_of
 from saccade.data.images.members import Member
 from saccade.data.readers.images.labels import label_splits
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError
 from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.classification.classifier import Guess, ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings, read_split
 from saccade.tasks.classification.evaluate import evaluate_classifier
-from saccade.tasks.classification.task import ASSET, read_classes_asset
 from saccade.train.recipe import Recipe
 
 BEST = 5  # guesses
@@ -141,24 +142,10 @@ def _name(image: AnyImage, number: int) -> str:
 
 
 def _load(run: LoadedRun) -> ClassificationModel:
-    settings, path = run.recipe.task, run.asset(ASSET)
+    settings = run.recipe.task
     assert isinstance(settings, ClassificationSettings)
-    try:
-        classes = read_classes_asset(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{printable(path)} does not name the classes of the run ({printable(error)}); copy "
-            "the run again as a whole"
-        ) from None
-    wanted = vars(run.recipe.model)["classes"]
-    if len(classes.names) != wanted:
-        raise RunError(
-            f"{printable(path)} names {len(classes.names):,} classes, and the model tells "
-            f"{wanted:,} apart: it belongs to another run; copy the run again as a whole"
-        )
-    return ClassificationModel(
-        run.name, run.recipe, ImageClassifier(run.network, classes, settings)
-    )
+    tool = ImageClassifier(run.network, classes_of(run), settings)
+    return ClassificationModel(run.name, run.recipe, tool)
 
 
 def predict_command(
@@ -357,4 +344,5 @@ KIND = Kind(
     evaluate=eval_command,
     look=look_command,
     serving=ClassificationServing(),
+    exports=EXPORTS,
 )

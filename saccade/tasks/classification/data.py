@@ -26,6 +26,7 @@ from saccade.errors import ConfigError, DataError
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
+from saccade.tasks.classification.published import pixel_notes
 from saccade.tasks.classification.vary import VarySettings
 from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
 
@@ -56,6 +57,7 @@ class ClassificationSettings(TaskSettings):
     budget_unit: ClassVar[str] = "images"
     example: ClassVar[str] = "photo.jpg"
     fitted: ClassVar[frozenset[str]] = frozenset({"classes"})
+    follows: ClassVar[frozenset[str]] = frozenset({"image"})
 
     columns: LabelColumns = field(default_factory=LabelColumns)
     image: int = 64
@@ -100,6 +102,9 @@ class ClassificationSettings(TaskSettings):
         """With images as large as those that a model was published for."""
         assert isinstance(model, ImageEncoderConfig)
         return replace(self, image=model.expects or PUBLISHED)
+
+    def notes_on_start(self, folder: Path) -> list[str]:
+        return pixel_notes(folder, self.pixels)
 
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.classification.task import Classification

@@ -8,11 +8,16 @@ from torch import Tensor, nn
 
 from saccade.errors import CheckpointError, ConfigError
 from saccade.models import PRESETS
-from saccade.models.names.pretrained import compare, load_weights, read_weights
+from saccade.models.names.pretrained import (
+    compare,
+    load_weights,
+    read_weights,
+    weight_files,
+)
 from saccade.models.protocol import StartsFromPublished
 from saccade.printable import printable
 from saccade.train.fit import Trainer
-from saccade.train.manifest import Manifest
+from saccade.train.manifest import MANIFEST, Manifest
 from saccade.train.memory import outline
 from saccade.train.recipe import Recipe
 
@@ -25,7 +30,8 @@ def check_start(init: str) -> None:
             f"init={printable(init)} is not there; name a run, a folder with model.safetensors, or "
             "a file of weights (.safetensors, .pth)"
         )
-    if (path / "manifest.json").is_file():
+    weight_files(path)
+    if (path / MANIFEST).is_file():
         Manifest(path).check()
 
 

@@ -26,8 +26,8 @@ BICUBIC = 3  # as Pillow numbers its filters
 class Preprocessing(NamedTuple):
     """How an image becomes pixels that the model is given.
 
-    Its shorter side becomes `short`, and of that the middle `side` × `side` is cut out; squeezed or
-    filled up, all of it becomes `side` × `side`.
+    Its shorter side becomes `short`, or both do where it is squeezed; then the middle, `side` ×
+    `side`, is cut out.
     """
 
     side: int
@@ -91,15 +91,15 @@ def _fill_huggingface(run: LoadedRun, folder: Path, quantization: str) -> str:
         "dtype": "float32",
     }
     _write(run, "huggingface", found, folder, table)
-    whole = {"height": read.side, "width": read.side}
+    square = {"height": read.short, "width": read.short}
     processor = {
         "image_processor_type": "BitImageProcessor",  # resizes, cuts, brings to mean and deviation
         "do_convert_rgb": True,
         "do_resize": True,
-        "size": whole if read.fit == "squeeze" else {"shortest_edge": read.short},
+        "size": square if read.fit == "squeeze" else {"shortest_edge": read.short},
         "resample": BICUBIC,
-        "do_center_crop": read.fit != "squeeze",
-        "crop_size": whole,
+        "do_center_crop": True,
+        "crop_size": {"height": read.side, "width": read.side},
         "do_rescale": True,
         "rescale_factor": 1 / 255,
         "do_normalize": True,

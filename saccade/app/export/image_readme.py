@@ -4,6 +4,8 @@ from saccade.printable import printable
 
 _ONE = "scores.softmax(-1)"
 _SEVERAL = "scores.sigmoid()"
+_PIXELS = """For the same pixels the scores are those of Saccade. An image is resized and cut in two steps
+here, in one there: what is shown may lie half a pixel beside."""
 
 
 def _about(name: str, several: bool) -> str:
@@ -38,8 +40,7 @@ probabilities = {_SEVERAL if several else _ONE}
 print(model.config.id2label[int(probabilities[0].argmax())])
 ```
 
-For the same pixels the scores are those of Saccade. From a file to pixels the last digits differ:
-resizing and cutting are two steps here and one there. {told}
+{_PIXELS} {told}
 """
 
 
@@ -66,8 +67,7 @@ probabilities = {_SEVERAL if several else _ONE}
 print(model.pretrained_cfg["label_names"][int(probabilities[0].argmax())])
 ```
 
-For the same pixels the scores are those of Saccade. From a file to pixels the last digits differ:
-resizing and cutting are two steps here and one there.
+{_PIXELS}
 """
 
 

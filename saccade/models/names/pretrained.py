@@ -178,14 +178,14 @@ def _fitted(name: str, part: Tensor, wanted: Tensor) -> Tensor | None:
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by the names that training gave them, out of their wrappings."""
     weights: dict[str, Tensor] = {}
-    for part in _parts(path):
+    for part in weight_files(path):
         weights |= _unwrapped(_loaded(part))
     if not weights:
         raise CheckpointError(f"{path} holds no named tensors; give a file of a model's weights")
     return {_bare(name): tensor for name, tensor in weights.items()}
 
 
-def _parts(path: Path) -> list[Path]:
+def weight_files(path: Path) -> list[Path]:
     """The files of a folder that hold its weights; a file is its own only part."""
     if not path.is_dir():
         return [path]

@@ -42,8 +42,8 @@ def trained_on(folder: Path) -> Normalise | None:
 
 def _norm(mean: Any, deviation: Any) -> Normalise | None:
     match (mean, deviation):
-        case ([float(), float(), float()], [float(), float(), float()]) if min(deviation) > 0:
-            return Normalise(mean=tuple(mean), deviation=tuple(deviation))
+        case ([float(r), float(g), float(b)], [float(x), float(y), float(z)]) if min(x, y, z) > 0:
+            return Normalise(mean=(r, g, b), deviation=(x, y, z))
         case _:
             return None
 

@@ -1,6 +1,7 @@
 """Every table of names goes there and back without a loss, and says what the libraries say."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -76,9 +77,11 @@ def test_every_model_has_the_head_that_is_said_to_be_its_own(name: str) -> None:
     assert head.out_features == 5
 
 
+RESNET: Any = transformers.ResNetConfig
+MOBILENET: Any = transformers.MobileNetV2Config
 THEIRS = {
     "resnet-18": lambda: transformers.ResNetForImageClassification(
-        transformers.ResNetConfig(
+        RESNET(
             embedding_size=8,
             hidden_sizes=[8, 16, 32, 64],
             depths=[2, 2, 2, 2],
@@ -87,14 +90,10 @@ THEIRS = {
         )
     ),
     "resnet-50": lambda: transformers.ResNetForImageClassification(
-        transformers.ResNetConfig(
-            embedding_size=8, hidden_sizes=[32, 64, 128, 256], depths=[3, 4, 6, 3], num_labels=5
-        )
+        RESNET(embedding_size=8, hidden_sizes=[32, 64, 128, 256], depths=[3, 4, 6, 3], num_labels=5)
     ),
     "mobilenet": lambda: transformers.MobileNetV2ForImageClassification(
-        transformers.MobileNetV2Config(
-            depth_multiplier=0.1, tf_padding=False, layer_norm_eps=1e-5, num_labels=5
-        )
+        MOBILENET(depth_multiplier=0.1, tf_padding=False, layer_norm_eps=1e-5, num_labels=5)
     ),
 }
 

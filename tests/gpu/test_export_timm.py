@@ -9,7 +9,7 @@ import torch
 
 from saccade.app.export.make import export_run
 from saccade.models import preset
-from tests.app.export.classifier_runs import FAMILIES, write_run
+from tests.app.export.classifier_runs import FAMILIES, epsilons, write_run
 
 PUBLISHED = (
     *("resnet-50", "mobilenet-v2", "vit-s-16", "vit-b-32", "deit3-s-16", "swin-t", "swin-s"),
@@ -31,4 +31,5 @@ def test_timm_loads_the_folder_and_gives_the_same_scores(name: str, tmp_path: Pa
     theirs = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
     image = torch.randn(2, 3, side, side)
     torch.testing.assert_close(theirs(image), ours(image), atol=1e-5, rtol=1e-5)
+    assert epsilons(theirs) == epsilons(ours)
     assert timm.data.resolve_model_data_config(theirs)["input_size"] == [3, side, side]

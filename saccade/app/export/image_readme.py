@@ -4,8 +4,8 @@ from saccade.printable import printable
 
 _ONE = "scores.softmax(-1)"
 _SEVERAL = "scores.sigmoid()"
-_PIXELS = """For the same pixels the scores are those of Saccade. An image is resized and cut in two steps
-here, in one there: what is shown may lie half a pixel beside."""
+_PIXELS = """For the same pixels the scores are those of Saccade. An image is resized and cut in two
+steps here, in one there: what is shown may lie half a pixel beside."""
 
 
 def _about(name: str, several: bool) -> str:

@@ -43,6 +43,12 @@ FAMILIES: dict[str, tuple[ImageEncoderConfig, int]] = {
 }
 
 
+def epsilons(model: nn.Module) -> set[float]:
+    """Of all norms: too small to be seen in scores of random weights."""
+    kinds = nn.LayerNorm | nn.BatchNorm2d
+    return {module.eps for module in model.modules() if isinstance(module, kinds)}
+
+
 def write_run(
     folder: Path, config: ImageEncoderConfig, image: int, *, several: bool = False, **task: Any
 ) -> tuple[RunFolder, nn.Module]:

@@ -23,7 +23,7 @@ from saccade.models.vision import mvit
 from saccade.models.vision.attention_resnet import AttentionResNetConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 from saccade.tasks.classification.vary import VarySettings
-from tests.app.export.classifier_runs import FAMILIES, NAMES, write_run
+from tests.app.export.classifier_runs import FAMILIES, NAMES, epsilons, write_run
 from tests.app.test_cli import run as run_command
 
 IN_TRANSFORMERS = [name for name in FAMILIES if not name.startswith("mvit")]
@@ -42,6 +42,7 @@ def test_transformers_load_the_folder_and_give_the_same_scores(name: str, tmp_pa
     expected = ours(image)
     torch.testing.assert_close(theirs.eval()(image).logits, expected, atol=1e-5, rtol=1e-5)
     assert expected.std() > 1e-3
+    assert epsilons(theirs) == epsilons(ours)
     assert [theirs.config.id2label[number] for number in range(5)] == NAMES
     assert theirs.config.label2id == {label: number for number, label in enumerate(NAMES)}
 

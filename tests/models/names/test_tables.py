@@ -8,7 +8,7 @@ import torch
 import transformers
 from torch import nn
 
-from saccade.models.names import HEADS, LIBRARIES
+from saccade.models.names import HEADS, LIBRARIES, mobilenet
 from saccade.models.names.table import to_ours, to_theirs
 from saccade.models.vision.convnext import ConvNextConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
@@ -113,3 +113,25 @@ def test_those_of_hugging_face_give_the_same_scores(name: str) -> None:
     image = torch.randn(2, 3, 64, 64, dtype=torch.float64)
     torch.testing.assert_close(ours(image), theirs(image).logits)
     assert to_theirs(names, found).keys() == theirs.state_dict().keys()
+
+
+def test_timm_calls_the_parts_of_a_mobilenet_so() -> None:
+    state = SMALL["mobilenet"].build().state_dict()
+    names = to_theirs(mobilenet.LIBRARIES["timm"], state)
+    layers = {name.rpartition(".")[0] for name in names}
+    assert {name for name in layers if "blocks" not in name} == {
+        *("conv_stem", "bn1", "conv_head", "bn2", "classifier")
+    }
+    assert {name for name in layers if name.startswith("blocks.0.")} == {
+        f"blocks.0.0.{part}" for part in ("conv_dw", "bn1", "conv_pw", "bn2")
+    }
+    assert {name for name in layers if name.startswith("blocks.2.1.")} == {
+        f"blocks.2.1.{part}" for part in ("conv_pw", "bn1", "conv_dw", "bn2", "conv_pwl", "bn3")
+    }
+
+
+@pytest.mark.parametrize("name", ["resnet-18", "mobilenet"])
+def test_torchvision_calls_them_as_we_do(name: str) -> None:
+    model = SMALL[name].build()
+    ours = model.state_dict()
+    assert to_theirs(LIBRARIES[type(model)]["torchvision"], ours).keys() == ours.keys()

@@ -210,7 +210,6 @@ class TaskSettings(ABC):
     budget_unit: ClassVar[str] = "tokens"  # in which batches and the rate of training are counted
     example: ClassVar[str] = '"…"'  # what `saccade predict RUN` may be given
     fitted: ClassVar[frozenset[str]] = frozenset()  # fields of a model that the data decide
-    follows: ClassVar[frozenset[str]] = frozenset()  # … and that these settings decide
 
     data: str = ""
 

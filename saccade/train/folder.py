@@ -89,11 +89,10 @@ class RunFolder:
 def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
     """Settings that differ and that would change the numbers of a run."""
     old, new = to_table(before), to_table(now)
-    decided = now.task.fitted | now.task.follows
     for group in ("model", "task", "train"):
         for name in {**old[group], **new[group]}:
             one, other = old[group].get(name), new[group].get(name)
-            free = {"train": HARMLESS, "model": decided, "task": WATCHED}[group]
+            free = {"train": HARMLESS, "model": now.task.fitted, "task": WATCHED}[group]
             if one != other and name not in free:
                 yield f"{group}.{name}", one, other
     if before.init != now.init:

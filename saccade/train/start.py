@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from saccade.config import ModelConfig
 from saccade.errors import CheckpointError, ConfigError
 from saccade.models import PRESETS
 from saccade.models.names.pretrained import (
@@ -73,8 +74,17 @@ def _better_preset(model: nn.Module, recipe: Recipe, given: dict[str, Tensor]) -
     now = misfit(model)
     if now == (0, 0):
         return None
-    sizes: dict[str, Any] = {name: vars(recipe.model)[name] for name in recipe.task.fitted}
     alike = {name: one for name, one in PRESETS.items() if type(one) is type(recipe.model)}
-    found = {name: misfit(outline(replace(one, **sizes))) for name, one in alike.items()}
+    found = {name: misfit(outline(_sized(one, recipe))) for name, one in alike.items()}
     best = min(found, key=lambda name: found[name], default="")
     return best if best and found[best][0] == 0 and found[best] < now else None
+
+
+def _sized(preset: ModelConfig, recipe: Recipe) -> ModelConfig:
+    """A preset with what the data have decided, where it can be of those sizes."""
+    there = recipe.task.fitted & vars(preset).keys()
+    sizes: dict[str, Any] = {name: vars(recipe.model)[name] for name in there}
+    try:
+        return replace(preset, **sizes)
+    except ConfigError:
+        return preset

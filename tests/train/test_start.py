@@ -206,10 +206,3 @@ def test_another_architecture_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"is it of another architecture\?$") as error:
         train(recipe(file), tmp_path / "run", ignore)
     assert "\n" not in str(error.value)
-
-
-def test_the_size_of_the_images_may_be_given_again_to_go_on(tmp_path: Path) -> None:
-    larger = replace(recipe(), model=replace(VIT, image=64))  # which the data's size overrules
-    train(larger, tmp_path / "run", ignore)
-    _, notes = train_noting(larger, tmp_path / "run")
-    assert "already trained to step 4 of 4" in notes

@@ -57,7 +57,6 @@ class ClassificationSettings(TaskSettings):
     budget_unit: ClassVar[str] = "images"
     example: ClassVar[str] = "photo.jpg"
     fitted: ClassVar[frozenset[str]] = frozenset({"classes"})
-    follows: ClassVar[frozenset[str]] = frozenset({"image"})
 
     columns: LabelColumns = field(default_factory=LabelColumns)
     image: int = 64

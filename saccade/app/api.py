@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from saccade.app.cli.progress import training_shown
 from saccade.app.export.ctranslate2 import Quantization
-from saccade.app.export.make import check_exportable, export_run
+from saccade.app.export.make import checked_exporter, export_run
 from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Engine, LoadedRun
 from saccade.app.kinds.soundness import check_weights
@@ -32,6 +32,7 @@ def train(
     out: str | Path = "",
     model: Table | None = None,
     train: Table | None = None,
+    init: str | os.PathLike[str] = "",
     change: bool = False,
     start_over: bool = False,
     quiet: bool = False,
@@ -44,8 +45,9 @@ def train(
 
     Settings have their names from the command line: those of the task are keywords, --model.width
     is in `model` and --train.steps in `train`. Without `data` the built-in ones are learnt, and
-    without `out` the run is runs/RECIPE. Stopped or killed, the same call goes on. What it returns
-    can be given to `saccade.load`.
+    without `out` the run is runs/RECIPE. `init` is a run, a folder or a file whose weights it
+    starts from. Stopped or killed, the same call goes on. What it returns can be given to
+    `saccade.load`.
     """
     chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe
     if not out and not isinstance(recipe, str):
@@ -56,6 +58,7 @@ def train(
         task=_with(chosen.task, given, "task"),
         model=_with(chosen.model, model or {}, "model"),
         train=_with(chosen.train, train or {}, "train"),
+        init=os.fspath(init) or chosen.init,
     )
     folder = Path(out or Path("runs") / Path(str(recipe)).stem)
     with training_shown(chosen, quiet=quiet) as watch:
@@ -112,7 +115,7 @@ def load(
             "engine out"
         )
     if engine == "ctranslate2":
-        check_exportable(recipe.model, "ctranslate2")  # before weights are read
+        checked_exporter(recipe, "ctranslate2")  # before weights are read
     network = folder.load_model(choose_device(device))
     loaded = LoadedRun(folder, recipe, network)
     check_weights(loaded)

@@ -232,6 +232,10 @@ class TaskSettings(ABC):
         }
         return replace(self, **sizes)
 
+    def notes_on_start(self, folder: Path) -> list[str]:
+        """What to know of weights that lie in a folder, before they learn this."""
+        return []
+
     def smallest(self, model: ModelConfig) -> ModelConfig:
         """The least that the data can make of a model."""
         least: dict[str, Any] = dict.fromkeys(self.fitted, 1)

@@ -2,6 +2,7 @@
 
 import math
 
+from saccade.printable import printable
 from saccade.tasks.base import Deciding
 from saccade.train.files import replace_file
 from saccade.train.folder import RunFolder
@@ -18,7 +19,7 @@ tags: [attention, {recipe.system}]
 ---
 # {run.path.name}
 
-{recipe.about}. Trained by Saccade on {recipe.task.data or "built-in data"}.
+{recipe.about}. Trained by Saccade on {recipe.task.data or "built-in data"}{_start(recipe)}.
 
 {_result(deciding, best, best_step)}{_changes(recipe)}
 
@@ -41,6 +42,10 @@ def _result(deciding: Deciding, best: dict[str, float], step: int) -> str:
     return (
         f"Best validation {deciding.label} {best[deciding.figure]:.4f}{beside}, at step {step:,}."
     )
+
+
+def _start(recipe: Recipe) -> str:
+    return f", from the weights of {printable(recipe.init)}" if recipe.init else ""
 
 
 def _changes(recipe: Recipe) -> str:

@@ -95,3 +95,5 @@ def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
             free = {"train": HARMLESS, "model": now.task.fitted, "task": WATCHED}[group]
             if one != other and name not in free:
                 yield f"{group}.{name}", one, other
+    if before.init != now.init:
+        yield "init", before.init, now.init

@@ -1,7 +1,7 @@
 """A recipe: a model, a task and a way to train it; and its way to and from TOML."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +31,11 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What `saccade train NAME` does; `changes` are those that a run has seen on its way."""
+    """What `saccade train NAME` does.
+
+    `init` is where its weights come from when it starts: a run, a folder or a file; fresh without.
+    `changes` are those that a run has seen on its way.
+    """
 
     about: str
     system: str  # its number in the list of systems
@@ -39,7 +43,13 @@ class Recipe:
     model: ModelConfig
     task: TaskSettings
     train: TrainSettings
+    init: str = ""
     changes: tuple[Change, ...] = ()
+
+    def located(self) -> "Recipe":
+        """With the places of data and weights from the root: a run is used from anywhere."""
+        init = str(Path(self.init).absolute()) if self.init else ""
+        return replace(self, task=self.task.located(), init=init)
 
 
 def shown(value: Any) -> str:
@@ -57,6 +67,7 @@ def to_table(chosen: Recipe) -> dict[str, Any]:
         "model": {"family": family(chosen.model), **to_dict(chosen.model)},
         "task": {"kind": kind_of(chosen.task), **to_dict(chosen.task)},
         "train": to_dict(chosen.train),
+        **({"init": chosen.init} if chosen.init else {}),
         **changes,
     }
 
@@ -74,6 +85,7 @@ def from_table(table: Any, *, where: str) -> Recipe:
         model=from_dict(model_kind, _without(table["model"], "family"), where=f"{where}: model"),
         task=from_dict(task_kind, _without(table["task"], "kind"), where=f"{where}: task"),
         train=from_dict(TrainSettings, table["train"], where=f"{where}: train"),
+        init=str(table.get("init", "")),
         changes=_changes(table.get("changes", []), where=f"{where}: changes"),
     )
 

@@ -11,7 +11,7 @@ import torch
 
 from saccade.config import WordModelConfig
 from saccade.errors import TrainingError
-from saccade.models.protocol import Packable, StartsFromPublished
+from saccade.models.protocol import Packable
 from saccade.tasks.base import Preparation, Task
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, save_checkpoint
@@ -25,6 +25,7 @@ from saccade.train.optimizer import rate_scales
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
+from saccade.train.start import check_start, start
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
 
@@ -78,7 +79,7 @@ def train(
 
     `change` lets a run go on with other settings of how to train; `start_over` moves it aside.
     """
-    recipe = replace(recipe, task=recipe.task.located())
+    recipe = recipe.located()
     with join_world(recipe.train.device) as world, stop_on_signals() as stop:
         run, same = RunFolder(folder), recipe.train.deterministic
         speak: Watch = watch if world.first else lambda event: None
@@ -128,6 +129,8 @@ def _prepare(
     fresh = world.first and not has_begun(run)
     if fresh and differing:
         watch(Note("nothing was trained here yet, so training starts with the new settings"))
+    if fresh and recipe.init:
+        check_start(recipe.init)
     task, recipe = _make_ready(recipe, None if fresh else run.path, world, watch)
     if world.first:
         run.save_assets(task.assets(), anew=fresh)
@@ -146,8 +149,8 @@ def _prepare(
         watch(Note(line))
     if world.first:
         run.save_recipe(recipe)
-    if not resumed:
-        _start_from_published(trainer, watch)
+    for line in [] if resumed else start(trainer, recipe):
+        watch(Note(line))
     return trainer, recipe
 
 
@@ -178,17 +181,6 @@ def _tell_sizes(trainer: Trainer, watch: Watch) -> None:
             f"device {trainer.world.device}"
         )
     )
-
-
-def _start_from_published(trainer: Trainer, watch: Watch) -> None:
-    """Give a model the published weights that its config names, if it names any."""
-    model = trainer.model
-    report = model.load_published() if isinstance(model, StartsFromPublished) else None
-    if report is None:
-        return
-    if trainer.average is not None:  # it began with the fresh ones
-        trainer.average.model.load_state_dict(trainer.model.state_dict())
-    watch(Note(str(report)))
 
 
 def _padding(trainer: Trainer) -> float:

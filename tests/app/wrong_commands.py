@@ -60,6 +60,9 @@ TRAIN = [
     Wrong("train rnn-lm --train.steps 1.5", "error parsing --train.steps"),
     Wrong("train rnn-lm --train.device moon", "device='moon' cannot be used here", RNN),
     Wrong("train rnn-lm --data nowhere", "nowhere does not exist"),
+    Wrong("train rnn-lm --init nowhere", "nowhere is not there; name a run, a folder with"),
+    Wrong("train rnn-lm --init folder", "folder holds none of: model.safetensors"),
+    Wrong(f"{RNN} --init good.txt", "good.txt is not a file of weights, or holds more", RNN),
     Wrong("train rnn-lm --data empty.txt", "empty.txt is empty"),
     Wrong("train rnn-lm --data binary.txt", "binary.txt"),
     Wrong("train rnn-lm --data pairs.tsv", "texts are not read from .tsv"),
@@ -308,7 +311,8 @@ LOOK = [
 
 EXPORT = [
     Wrong("export", "missing from saccade export"),
-    Wrong("export {tr}", "--to {ctranslate2,onnx}"),
+    Wrong("export {tr}", "--to {ctranslate2,onnx,huggingface,timm}"),
+    Wrong("export {tr} --to timm", "runs of translation cannot be exported to timm; there is"),
     Wrong("export {tr} --to tflite", "invalid choice 'tflite'"),
     Wrong("export nowhere --to onnx", "there is no run at nowhere"),
     Wrong("export half --to onnx", "half has no model.safetensors yet"),

@@ -1,4 +1,4 @@
-"""`saccade export runs/transformer --to ctranslate2`: a trained model for other engines."""
+"""`saccade export RUN --to ctranslate2|onnx|huggingface|timm`: for engines and libraries."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,16 +20,20 @@ def export_command(
     quantization: Quantization = "float32",
     json: bool = False,
 ) -> None:
-    """Write a trained model in the format of another engine, in a folder that needs no Saccade.
+    """Write a trained model in the format of another engine or library, in a folder that needs no
+    Saccade.
 
-    ctranslate2 is a fast engine for Transformer and GPT models on CPUs and GPUs; `saccade predict
-    --engine ctranslate2` uses it from here. onnx writes encoder.onnx and decoder.onnx, one step of
-    decoding with its memory going in and out, for any model and any runtime of that format. The
-    folder holds the tokenizer and a README that says what goes in and what comes out.
+    Of models of words: ctranslate2 is a fast engine for Transformer and GPT models on CPUs and
+    GPUs; `saccade predict --engine ctranslate2` uses it from here. onnx writes encoder.onnx and
+    decoder.onnx, one step of decoding with its memory going in and out, for any model and any
+    runtime of that format. Of classifiers: huggingface is a folder for transformers'
+    from_pretrained, timm one for timm.create_model, and onnx a graph from images to scores. The
+    folder holds the tokenizer or the names of the classes, and a README that says what goes in and
+    what comes out.
 
     Args:
         run: folder of the run.
-        to: ctranslate2 or onnx.
+        to: ctranslate2, onnx, huggingface or timm.
         out: where to; by default exports/ in the run. An export that is there is replaced.
         quantization: how ctranslate2 stores weights; int8 takes a quarter of float32.
         json: print what was written as JSON.

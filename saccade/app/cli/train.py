@@ -36,6 +36,8 @@ to the same numbers. --change goes on with other --train.… settings, and
   saccade train gpt --data book.txt --level characters --unit stream
   saccade train show-attend-tell              captions of the built-in shapes
   saccade train show-attend-tell-photos --data photos/ --model.weights net.pth
+  saccade train vit-b-16 --data photos/ --init vit.safetensors
+                                              weights of others, or of a run
   saccade train my-recipe.toml                see `saccade describe NAME --toml`
   saccade train gpt2 --data book.txt          a model preset, with the settings
                                               of the recipe most like it
@@ -58,6 +60,8 @@ class Options(Generic[M, T]):
     train: TrainSettings
     out: str
     """Folder of the run."""
+    init: str = ""
+    """Start from weights: of another run, a Hugging Face or timm folder, a .safetensors or .pth."""
     change: Flag = False
     """Go on with a run whose --train.… settings are now others; the run keeps a record of it."""
     start_over: Flag = False
@@ -102,7 +106,8 @@ def parse_options(
     """A recipe with the user's options put into it, and all that was given."""
     kind: Any = Options[type(chosen.model), type(chosen.task)]  # type: ignore[misc]
     out = str(Path("runs") / Path(name).stem)
-    default = Options(task=chosen.task, model=chosen.model, train=chosen.train, out=out)
+    parts: dict[str, Any] = {"task": chosen.task, "model": chosen.model, "train": chosen.train}
+    default = Options(**parts, out=out, init=chosen.init)
     options = parse(
         kind,
         arguments,
@@ -110,7 +115,8 @@ def parse_options(
         prog=f"saccade train {name}",
         description=f"{chosen.about} ({chosen.system}: {chosen.lecture}).",
     )
-    return replace(chosen, model=options.model, task=options.task, train=options.train), options
+    given = {"model": options.model, "task": options.task, "train": options.train}
+    return replace(chosen, **given, init=options.init), options
 
 
 def run_training(chosen: Recipe, out: Path, **over: bool) -> TrainingOutcome:

@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 from saccade.errors import CheckpointError, ConfigError, WriteError
-from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.files import (
     clear,
     explain,
@@ -41,14 +40,14 @@ def default_folder(run: RunFolder, to: str, quantization: str) -> Path:
     return run.path / "exports" / f"{to}-{quantization}"
 
 
-def describe(run: RunFolder, to: str, quantization: str) -> dict[str, Any]:
+def describe(run: RunFolder, to: str, quantization: str, asset: str) -> dict[str, Any]:
     """What an export is made of: it is out of date as soon as any of this is another."""
     return {
         "to": to,
         "quantization": quantization,
         "layout": LAYOUT,
         "weights": sha256(run.weights),
-        "tokenizer": sha256(run.path / TOKENIZER),
+        Path(asset).stem: sha256(run.path / asset),
         "run": to_table(run.load_recipe()),
     }
 
@@ -81,9 +80,13 @@ def check_place(final: Path) -> None:
 
 
 def write_export(
-    run: RunFolder, final: Path, description: dict[str, Any], fill: Callable[[Path], None]
+    run: RunFolder,
+    final: Path,
+    description: dict[str, Any],
+    fill: Callable[[Path], None],
+    asset: str,
 ) -> None:
-    """Let `fill` write into a folder, add tokenizer and description, and put it in place.
+    """Let `fill` write into a folder, add the run's asset and a description, put it in place.
 
     A reader sees the old export or the new one. What is not an export is never overwritten.
     """
@@ -96,7 +99,7 @@ def write_export(
             clear(leftover)
         temporary.mkdir()
         fill(temporary)
-        shutil.copyfile(run.path / TOKENIZER, temporary / TOKENIZER)
+        shutil.copyfile(run.path / asset, temporary / asset)
         card = {**description, "files": _digests(temporary)}
         write_synced(temporary / CARD, json.dumps(card, indent=2).encode())
         _sync(temporary)

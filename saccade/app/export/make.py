@@ -1,13 +1,11 @@
 """From a run to an export: checked first, written once, and found again while it is fresh."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import nn
 
-from saccade.app.export import ctranslate2 as to_ctranslate2
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.folder import (
     check_place,
@@ -17,26 +15,26 @@ from saccade.app.export.folder import (
     require,
     write_export,
 )
-from saccade.app.export.readme import ctranslate2_readme, onnx_readme
-from saccade.config import ModelConfig
-from saccade.data.vocabulary import Vocabulary
+from saccade.app.kinds import kind_for
+from saccade.app.kinds.base import Exporter, LoadedRun
 from saccade.errors import ConfigError, RunError
-from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.folder import RunFolder
+from saccade.train.recipe import Recipe
 
-Target = Literal["ctranslate2", "onnx"]
-PACKAGES: dict[Target, tuple[str, ...]] = {
-    "ctranslate2": ("ctranslate2",),
-    "onnx": ("onnx", "onnxscript"),
-}
+Target = Literal["ctranslate2", "onnx", "huggingface", "timm"]
 
 
-def check_exportable(config: ModelConfig, to: Target) -> None:
-    """Refuse a model that an engine cannot run, and packages that are not there."""
-    if to == "ctranslate2":
-        to_ctranslate2.check(config)
-    for package in PACKAGES[to]:
+def checked_exporter(recipe: Recipe, to: Target) -> Exporter:
+    """How such a run is written; refuses what has no counterpart, and packages that are missing."""
+    kind = kind_for(recipe.task)
+    if to not in kind.exports:
+        there = " or ".join(f"--to {one}" for one in kind.exports) or "nothing yet"
+        raise ConfigError(f"runs of {kind.name} cannot be exported to {to}; there is {there}")
+    exporter = kind.exports[to]
+    exporter.check(recipe)
+    for package in exporter.packages:
         require(package)
+    return exporter
 
 
 def export_run(
@@ -54,28 +52,19 @@ def export_run(
     if not run.path.is_dir():
         raise RunError(f"there is no run at {run.path}; `saccade train NAME` makes one")
     recipe = run.load_recipe()
-    config, name = recipe.model, run.path.name
-    if to != "ctranslate2" and quantization != "float32":
-        raise ConfigError(f"quantization={quantization!r} is for --to ctranslate2; onnx is float32")
-    check_exportable(config, to)
+    exporter = checked_exporter(recipe, to)
+    if not exporter.quantizes and quantization != "float32":
+        raise ConfigError(f"quantization={quantization!r} is for --to ctranslate2; {to} is float32")
     final = out or default_folder(run, to, quantization)
     check_place(final)
     network = (model or run.load_model(torch.device("cpu"))).eval()
-    description = describe(run, to, quantization)
+    description = describe(run, to, quantization, exporter.asset)
     if is_fresh(final, description):
         return final, False
-    vocabulary = Vocabulary.load(run.path / TOKENIZER)
 
     def fill(folder: Path) -> None:
-        if to == "ctranslate2":
-            to_ctranslate2.write_ctranslate2(network, vocabulary, folder, quantization)
-            translates = to_ctranslate2.check(config).translates
-            text = ctranslate2_readme(name, quantization, vocabulary, translates=translates)
-        else:
-            from saccade.app.export.onnx import write_onnx
-
-            text = onnx_readme(name, vocabulary, *write_onnx(network, folder, asdict(recipe.task)))
+        text = exporter.fill(LoadedRun(run, recipe, network), folder, quantization)
         (folder / "README.md").write_text(text, encoding="utf-8")
 
-    write_export(run, final, description, fill)
+    write_export(run, final, description, fill, exporter.asset)
     return final, True

@@ -47,7 +47,7 @@ def write_onnx(
             started = {key: slot for key, slot in slots.items() if "past" not in slot.shape}
             encoder = StartGraph(decoder.model, started)
             program = _program(encoder, inputs, [slot.name for slot in started.values()])
-            _save(program, encoder, folder / "encoder.onnx")
+            save_program(program, encoder, folder / "encoder.onnx")
     table = {"encoder": bool(inputs), "state": [asdict(slot) for slot in slots.values()]}
     (folder / "interface.json").write_text(json.dumps(table, indent=2))
     return Interface(inputs, decoder.tokens, list(slots.values()))
@@ -61,7 +61,7 @@ def _write_decoder(decoder: StepGraph, path: Path) -> dict[str, Slot]:
     given = program.model.graph.inputs
     for value in [value for value in given if not value.uses()]:
         given.remove(value)
-    _save(program, decoder, path)
+    save_program(program, decoder, path)
     names = {value.name for value in given}
     return {key: slot for key, slot in slots.items() if slot.name in names}
 
@@ -81,7 +81,7 @@ def _program(module: StartGraph | StepGraph, inputs: list[Slot], outputs: list[s
     # The state comes as `*state`, one group.
     dynamic = (first, tuple(rest)) if isinstance(module, StepGraph) else (tuple(free),)
     try:
-        with _quiet():
+        with quiet_exporter():
             return torch.onnx.export(
                 module.eval(),
                 tuple(slot.example(EXAMPLE) for slot in inputs),
@@ -96,14 +96,14 @@ def _program(module: StartGraph | StepGraph, inputs: list[Slot], outputs: list[s
         raise ConfigError(f"{kind} cannot be written as ONNX: no graph of its {part}") from error
 
 
-def _save(program: Any, module: nn.Module, path: Path) -> None:
+def save_program(program: Any, module: nn.Module, path: Path) -> None:
     size = sum(tensor.nbytes for tensor in module.state_dict().values())
-    with _quiet():
+    with quiet_exporter():
         program.save(str(path), external_data=size > LARGEST_FILE)
 
 
 @contextmanager
-def _quiet() -> Generator[None, None, None]:
+def quiet_exporter() -> Generator[None, None, None]:
     """The exporter speaks of its own insides, which no user can mend."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]

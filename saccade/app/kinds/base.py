@@ -1,8 +1,8 @@
 """What the app asks of a kind of work: to load, predict, evaluate, look and serve."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -98,6 +98,21 @@ class Serving(ABC):
 
 
 @dataclass(frozen=True)
+class Exporter:
+    """How runs of a kind are written for another engine or library.
+
+    `check` refuses a run that it has no counterpart for; `fill` writes into a folder, given how
+    weights are stored, and gives the README. `asset` is what the task has kept, which comes along.
+    """
+
+    check: Callable[[Recipe], None]
+    fill: Callable[[LoadedRun, Path, str], str]
+    asset: str
+    packages: tuple[str, ...] = ()
+    quantizes: bool = False
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of work. `predict`, `evaluate` and `look` are commands with options of their own."""
 
@@ -108,6 +123,7 @@ class Kind:
     look: Callable[..., None]
     serving: Serving
     with_engine: Callable[[Any, Path], Any] | None = None  # another engine's export decodes
+    exports: Mapping[str, Exporter] = field(default_factory=dict[str, Exporter])  # by where to
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
 from saccade.app.cli.inputs import check_out, say_written
 from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.export.words import EXPORTS
 from saccade.app.kinds.base import (
     OF_WRITING,
     HeldOut,
@@ -377,4 +378,5 @@ KIND = Kind(
     evaluate=eval_command,
     look=look_command,
     serving=CaptioningServing(),
+    exports=EXPORTS,
 )

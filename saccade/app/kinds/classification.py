@@ -12,6 +12,7 @@ from saccade.app.api import load
 from saccade.app.cli.class_scores import draw_confusion, print_class_scores
 from saccade.app.cli.inputs import check_out, say_written
 from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.export.classifier import EXPORTS
 from saccade.app.kinds.base import HeldOut, Kind, load_alike
 from saccade.app.kinds.classifying import BEST, ClassificationModel, load_classifier
 from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
@@ -231,4 +232,5 @@ KIND = Kind(
     evaluate=eval_command,
     look=look_command,
     serving=ClassificationServing(),
+    exports=EXPORTS,
 )

@@ -9,18 +9,18 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.run_classes import classes_of
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_look
 from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings, make_selection
 from saccade.data.images.given import AnyImage, an_image, pixels_of
 from saccade.data.images.members import Member
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError
 from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.classification.classifier import Guess, ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings
-from saccade.tasks.classification.task import ASSET, read_classes_asset
 from saccade.train.recipe import Recipe
 
 BEST = 5  # guesses
@@ -130,21 +130,7 @@ def _name(image: AnyImage, number: int) -> str:
 
 
 def load_classifier(run: LoadedRun) -> ClassificationModel:
-    settings, path = run.recipe.task, run.asset(ASSET)
+    settings = run.recipe.task
     assert isinstance(settings, ClassificationSettings)
-    try:
-        classes = read_classes_asset(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{printable(path)} does not name the classes of the run ({printable(error)}); copy "
-            "the run again as a whole"
-        ) from None
-    wanted = vars(run.recipe.model)["classes"]
-    if len(classes.names) != wanted:
-        raise RunError(
-            f"{printable(path)} names {len(classes.names):,} classes, and the model tells "
-            f"{wanted:,} apart: it belongs to another run; copy the run again as a whole"
-        )
-    return ClassificationModel(
-        run.name, run.recipe, ImageClassifier(run.network, classes, settings)
-    )
+    tool = ImageClassifier(run.network, classes_of(run), settings)
+    return ClassificationModel(run.name, run.recipe, tool)

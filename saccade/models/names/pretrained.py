@@ -1,9 +1,11 @@
 """Weights that others trained: read without running code from them, and told what became of each.
 
-Files are safetensors or torch's own (`.pth`, `.bin`), from torchvision, timm, Hugging Face or us.
+Files are safetensors or torch's own (`.pth`, `.bin`), from torchvision, timm, Hugging Face or us;
+in a folder of Hugging Face's, timm's or ours they may lie in several parts.
 """
 
 import argparse
+import json
 import pickle
 import warnings
 import zipfile
@@ -18,8 +20,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from saccade.errors import CheckpointError
-from saccade.models.names import LIBRARIES, RESIZED
-from saccade.models.names.table import located, to_ours
+from saccade.models.names import HEADS, LIBRARIES, RESIZED
+from saccade.models.names.table import Names, located, to_ours
 from saccade.printable import printable
 from saccade.regular import regular_file
 
@@ -30,6 +32,9 @@ WRAPPINGS = (
 )
 PREFIXES = ("module.", "_orig_mod.")  # of models that several devices share, or that are compiled
 IN_FOLDER = ("model.safetensors", "pytorch_model.bin")
+IN_PARTS = tuple(f"{name}.index.json" for name in IN_FOLDER)
+# Counts that nothing here reads, and tables that follow from the sizes.
+NOT_LEARNT = ("num_batches_tracked", "relative_position_index", "attn_mask")
 SHOWN = 6
 
 
@@ -38,7 +43,8 @@ class Report:
     """What became of each tensor. Names are the model's, but for `unexpected`: the file's.
 
     `matched` holds the `resized` as well: positions of another grid. `mismatched` were left as
-    they are in the model, for theirs had another shape.
+    they are in the model, for theirs had another shape. `fresh` is a head that is zero now: the
+    file has none, or one for another number of classes.
     """
 
     path: str
@@ -47,42 +53,65 @@ class Report:
     unexpected: tuple[str, ...]
     resized: tuple[str, ...]
     mismatched: tuple[str, ...]
+    fresh: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether every weight of the model came from the file."""
+        return self.fits and not self.fresh
+
+    @property
+    def fits(self) -> bool:
+        """Whether every weight but those of the head did."""
         return not self.missing and not self.mismatched
 
-    def __str__(self) -> str:
-        found = f"{self.path}: {len(self.matched)} of {self._wanted} tensors loaded"
+    @property
+    def lines(self) -> list[str]:
+        """What became of the tensors, for people."""
+        wanted = len(self.matched) + len(self.missing) + len(self.mismatched) + len(self.fresh)
         kinds = {
             "resized": self.resized,
+            "of a new head, zero at first": self.fresh,
             "of another shape, left as they were": self.mismatched,
             "missing": self.missing,
             "in the file but not in the model": self.unexpected,
         }
-        told = (f"{len(names)} {kind} ({_some(names)})" for kind, names in kinds.items() if names)
-        return "; ".join([found, *told])
+        return [
+            f"{printable(self.path)}: {len(self.matched)} of {wanted} tensors loaded",
+            *(f"{len(names)} {kind} ({_some(names)})" for kind, names in kinds.items() if names),
+        ]
 
-    @property
-    def _wanted(self) -> int:
-        return len(self.matched) + len(self.missing) + len(self.mismatched)
+    def __str__(self) -> str:
+        return "; ".join(self.lines)
 
 
 def load_pretrained(model: nn.Module, path: Path) -> Report:
-    """Put the weights of a file, or of a Hugging Face folder, into a model.
+    """Put the weights of a file, or of a folder, into a model; see `load_weights`."""
+    return load_weights(model, read_weights(path), path)
 
-    What the file does not have, or has in another shape, stays as it is; if that is everything,
-    the file is refused.
+
+def load_weights(model: nn.Module, given: dict[str, Tensor], path: Path) -> Report:
+    """Put the tensors of a file into a model.
+
+    What the file does not have, or has in another shape, stays as it is, but for the head, which
+    becomes zero. If nothing fits, the file is refused.
     """
-    there = {
-        name: tensor
-        for name, tensor in model.state_dict().items()
-        if not name.endswith("num_batches_tracked")  # counts that nothing here reads
-    }
-    given, taken = read_weights(path), dict[str, Tensor]()
+    taken, report = compare(model, given, path)
+    if not taken:
+        raise CheckpointError(_nothing(model, report))
+    own, fresh = model.state_dict(), [name.partition(":")[0] for name in report.fresh]
+    zeros = {name: torch.zeros_like(own[name]) for name in fresh}
+    model.load_state_dict({**taken, **zeros}, strict=False)
+    return report
+
+
+def compare(
+    model: nn.Module, given: dict[str, Tensor], path: Path
+) -> tuple[dict[str, Tensor], Report]:
+    """The tensors of a file that a model can take, and what would become of all."""
+    there = {n: tensor for n, tensor in model.state_dict().items() if not n.endswith(NOT_LEARNT)}
     found, unexpected = _translated(model, given, there)
-    resized, mismatched = list[str](), dict[str, str]()
+    taken, resized, mismatched = dict[str, Tensor](), list[str](), dict[str, str]()
     for name, part in found.items():
         fit = _fitted(name, part, there[name])
         if fit is None:
@@ -90,17 +119,30 @@ def load_pretrained(model: nn.Module, path: Path) -> Report:
             continue
         taken[name] = fit
         resized += [name] * (fit is not part)
-    if not taken:
-        raise CheckpointError(_nothing(path, model, unexpected, [*mismatched.values()]))
-    model.load_state_dict(taken, strict=False)
-    return Report(
+    fresh = _new_head(model, there, taken)
+    absent = [name for name in there if name not in taken and name not in fresh]
+    return taken, Report(
         path=str(path),
         matched=tuple(name for name in there if name in taken),
-        missing=tuple(name for name in there if name not in taken and name not in mismatched),
+        missing=tuple(name for name in absent if name not in mismatched),
         unexpected=tuple(dict.fromkeys(unexpected)),
         resized=tuple(resized),
-        mismatched=tuple(mismatched[name] for name in there if name in mismatched),
+        mismatched=tuple(mismatched[name] for name in absent if name in mismatched),
+        fresh=tuple(mismatched.get(name, name) for name in fresh),
     )
+
+
+def _new_head(
+    model: nn.Module, there: dict[str, Tensor], taken: dict[str, Tensor]
+) -> tuple[str, ...]:
+    """The tensors of the head where not all of them were found, which are then not taken."""
+    head = HEADS.get(type(model))
+    names = tuple(name for name in there if name.rpartition(".")[0] == head)
+    if all(name in taken for name in names):
+        return ()
+    for name in names:
+        taken.pop(name, None)
+    return names
 
 
 def _translated(
@@ -108,13 +150,21 @@ def _translated(
 ) -> tuple[dict[str, Tensor], list[str]]:
     """Their tensors by our names, in the tongue that explains most of them; and the rest."""
     ours = {name: name for name in there}
-    tongues = [ours, *LIBRARIES.get(type(model), {}).values()]
+    tables = LIBRARIES.get(type(model), {})
+    headless = [_headless(names) for one, names in tables.items() if one.startswith("huggingface")]
+    tongues = [ours, *tables.values(), *headless]
     names = max(tongues, key=lambda one: len(to_ours(one, given, there)))
     found = to_ours(names, given, there)
     places = located(names, there)
     known = {places[name].name for name in found}
     rest = (name for name in given if name not in known)
-    return found, [name for name in rest if not name.endswith("num_batches_tracked")]
+    return found, [name for name in rest if not name.endswith(NOT_LEARNT)]
+
+
+def _headless(names: Names) -> Names:
+    """As Hugging Face saves a model without its head: less what it calls the model inside."""
+    inside = (pair for pair in names.items() if pair[0] not in HEADS.values())
+    return {ours: theirs.partition(".")[2] for ours, theirs in inside}
 
 
 def _fitted(name: str, part: Tensor, wanted: Tensor) -> Tensor | None:
@@ -127,15 +177,44 @@ def _fitted(name: str, part: Tensor, wanted: Tensor) -> Tensor | None:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by the names that training gave them, out of their wrappings."""
-    if path.is_dir():
-        inside = [path / name for name in IN_FOLDER if (path / name).is_file()]
-        if not inside:
-            raise CheckpointError(f"{path} holds none of: {', '.join(IN_FOLDER)}")
-        path = inside[0]
-    weights = _unwrapped(_loaded(path))
+    weights: dict[str, Tensor] = {}
+    for part in weight_files(path):
+        weights |= _unwrapped(_loaded(part))
     if not weights:
         raise CheckpointError(f"{path} holds no named tensors; give a file of a model's weights")
     return {_bare(name): tensor for name, tensor in weights.items()}
+
+
+def weight_files(path: Path) -> list[Path]:
+    """The files of a folder that hold its weights; a file is its own only part."""
+    if not path.is_dir():
+        return [path]
+    for name in IN_FOLDER:
+        if (path / name).is_file():
+            return [path / name]
+    for name in IN_PARTS:
+        if (path / name).is_file():
+            return _indexed(path / name)
+    raise CheckpointError(
+        f"{printable(path)} holds none of: {', '.join(IN_FOLDER)}; name a file of weights, or a "
+        "folder that has one"
+    )
+
+
+def _indexed(index: Path) -> list[Path]:
+    """The files that an index names, all beside it."""
+    try:
+        match json.loads(index.read_bytes()):
+            case {"weight_map": dict(places)}:
+                names = {Path(str(name)).name for name in cast(dict[str, Any], places).values()}
+                return [index.with_name(name) for name in sorted(names)]
+            case _:
+                raise ValueError("it has no weight_map")
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{printable(index)} does not say which files the weights are in ({printable(error)}); "
+            "download the folder again"
+        ) from error
 
 
 def _loaded(path: Path) -> Any:
@@ -201,13 +280,14 @@ def _bare(name: str) -> str:
     return name
 
 
-def _nothing(path: Path, model: nn.Module, unexpected: list[str], mismatched: list[str]) -> str:
+def _nothing(model: nn.Module, report: Report) -> str:
     kind, own = type(model).__name__, next(iter(model.state_dict()), "no weights")
-    if mismatched:
-        return f"no weight of {path} fits this {kind}: {_some(mismatched)}; build it in that size"
+    path, others = printable(report.path), report.mismatched
+    if others:
+        return f"no weight of {path} fits this {kind}: {_some(others)}; build it in that size"
     return (
-        f"no weight of {path} belongs to {kind}: it has {_some(unexpected)}, and the model {own} "
-        "and others; is it of another architecture?"
+        f"no weight of {path} belongs to {kind}: it has {_some(report.unexpected)}, and the model "
+        f"{own} and others; is it of another architecture?"
     )
 
 

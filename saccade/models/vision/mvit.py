@@ -249,7 +249,7 @@ class Mvit(ImageEncoder):
         stage, maps = self.checked(stage), self.patches(image)
         x, shape = maps.flatten(2).mT, (maps.shape[2], maps.shape[3])
         if self.class_token is not None:
-            x = torch.cat([self.class_token.expand(len(x), 1, -1), x], dim=1)
+            x = torch.cat([self.class_token.expand(x.shape[0], 1, -1), x], dim=1)
         if self.positions is not None:
             x = x + self._places(shape)
         return self._between(x, shape, 0, stage)

@@ -34,6 +34,7 @@ from saccade.tasks.base import (
     refuse_without_data,
     silent,
 )
+from saccade.tasks.classification.published import pixel_notes
 from saccade.tasks.classification.vary import VarySettings
 from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
 
@@ -124,6 +125,9 @@ class ClassificationSettings(TaskSettings):
         """With images as large as those that a model was published for."""
         assert isinstance(model, ImageEncoderConfig)
         return replace(self, image=model.expects or PUBLISHED)
+
+    def notes_on_start(self, folder: Path) -> list[str]:
+        return pixel_notes(folder, self.pixels)
 
     def fitted_sizes(self) -> dict[str, int]:
         return {} if self.data else {"classes": len(shapes.KINDS)}

@@ -118,8 +118,8 @@ class Vary:
 
     def plain(self, images: UInt8[Tensor, "B 3 K K"]) -> Float[Tensor, "B 3 H W"]:
         """Images as they are, when nobody learns from them."""
-        rows = torch.arange(len(images), device=images.device)
-        return self._plain(images, rows)
+        nothing = images.new_zeros(images.shape[0], 0, dtype=torch.float32)  # is random here
+        return self._plain.apply(images, (nothing,) * len(self._plain.steps))
 
 
 def _steps(how: VarySettings, image: int, kept: int, norm: Normalise) -> list[AugmentStep]:

@@ -8,6 +8,7 @@ import pytest
 
 from saccade.app.export.folder import CARD, describe, is_fresh, require, write_export
 from saccade.errors import ConfigError, WriteError
+from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.folder import RunFolder
 
 
@@ -26,9 +27,9 @@ def test_an_export_is_fresh_until_any_thing_it_was_made_of_changes(
     translator_run: Path, tmp_path: Path
 ) -> None:
     run, out = RunFolder(translator_run), tmp_path / "out"
-    description = describe(run, "ctranslate2", "int8")
+    description = describe(run, "ctranslate2", "int8", TOKENIZER)
     assert not is_fresh(out, description)
-    write_export(run, out, description, fill_with("one"))
+    write_export(run, out, description, fill_with("one"), TOKENIZER)
     assert is_fresh(out, description)
     assert files(out) == {"model", "tokenizer.json", CARD}
     for name in description:
@@ -43,7 +44,7 @@ def test_a_damaged_export_is_not_fresh_and_is_made_anew(
     harm: str, name: str, translator_run: Path, tmp_path: Path
 ) -> None:
     run, out = RunFolder(translator_run), tmp_path / "out"
-    write_export(run, out, {"of": "this"}, fill_with("one"))
+    write_export(run, out, {"of": "this"}, fill_with("one"), TOKENIZER)
     assert is_fresh(out, {"of": "this"})
     (out / "README.md").write_text("notes of mine")
     assert is_fresh(out, {"of": "this"})
@@ -60,7 +61,7 @@ def test_a_damaged_export_is_not_fresh_and_is_made_anew(
         case _:
             (out / CARD).write_text("[]")
     assert not is_fresh(out, {"of": "this"})
-    write_export(run, out, {"of": "this"}, fill_with("one"))
+    write_export(run, out, {"of": "this"}, fill_with("one"), TOKENIZER)
     assert is_fresh(out, {"of": "this"})
 
 
@@ -71,7 +72,7 @@ def test_a_stray_in_the_way_goes_and_where_it_leads_stays(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "precious").write_text("")
     (tmp_path / name).symlink_to(tmp_path / "mine")
-    write_export(RunFolder(translator_run), tmp_path / "out", {}, fill_with("one"))
+    write_export(RunFolder(translator_run), tmp_path / "out", {}, fill_with("one"), TOKENIZER)
     assert files(tmp_path) == {"mine", "out"}
     assert files(tmp_path / "mine") == {"precious"}
 
@@ -81,7 +82,7 @@ def test_a_new_export_takes_the_place_of_the_old_and_leaves_nothing_behind(
 ) -> None:
     run, out = RunFolder(translator_run), tmp_path / "out"
     for text in ("one", "two"):
-        write_export(run, out, {"of": text}, fill_with(text))
+        write_export(run, out, {"of": text}, fill_with(text), TOKENIZER)
     assert (out / "model").read_text() == "two"
     assert json.loads((out / CARD).read_text())["of"] == "two"
     assert files(tmp_path) == {"out"}
@@ -92,14 +93,14 @@ def test_an_export_that_fails_leaves_the_old_one(
     error: BaseException, translator_run: Path, tmp_path: Path
 ) -> None:
     run, out = RunFolder(translator_run), tmp_path / "out"
-    write_export(run, out, {}, fill_with("old"))
+    write_export(run, out, {}, fill_with("old"), TOKENIZER)
 
     def fail(folder: Path) -> None:
         (folder / "model").write_text("half")
         raise error
 
     with pytest.raises(WriteError if isinstance(error, OSError) else KeyboardInterrupt):
-        write_export(run, out, {}, fail)
+        write_export(run, out, {}, fail, TOKENIZER)
     assert (out / "model").read_text() == "old"
     assert files(tmp_path) == {"out"}
 
@@ -109,7 +110,7 @@ def test_a_folder_that_is_no_export_is_never_overwritten(
 ) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(ConfigError, match="is there and is not an export; name another folder"):
-        write_export(RunFolder(translator_run), tmp_path, {}, fill_with("one"))
+        write_export(RunFolder(translator_run), tmp_path, {}, fill_with("one"), TOKENIZER)
     assert files(tmp_path) == {"mine"}
 
 

@@ -225,12 +225,13 @@ def test_positions_without_a_class_token_or_with_another_token_keep_their_patche
 
 
 def test_what_has_another_shape_stays_as_it_was_and_is_told(tmp_path: Path) -> None:
-    fresh = built(replace(SMALL["vit"], classes=7), 2)
-    model, report = load_vit(vit_state(), tmp_path, classes=7)
-    assert not report.complete
-    assert report.mismatched == ("head.weight: 5×12, not 7×12", "head.bias: 5, not 7")
-    assert torch.equal(model.head.weight, fresh.head.weight)  # type: ignore[arg-type]
-    assert "2 of another shape, left as they were (head.weight: 5×12, not 7×12" in str(report)
+    fresh = built(replace(SMALL["vit"], expansion=2), 2)
+    model, report = load_vit(vit_state(), tmp_path, expansion=2)
+    assert not report.fits
+    assert report.mismatched[0] == "encoder.0.mlp.widen.weight: 48×12, not 24×12"
+    name = "encoder.0.mlp.widen.weight"
+    assert torch.equal(model.state_dict()[name], fresh.state_dict()[name])
+    assert "6 of another shape, left as they were (encoder.0.mlp.widen.weight" in str(report)
 
 
 def test_what_the_file_lacks_and_what_the_model_lacks_is_told(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_list_knows_every_recipe(monkeypatch: Patch, capsys: Capture) -> None:
         "gpt",
     ]
     assert all(row["parameters"] > 0 for row in rows)
-    sizes = {row["recipe"]: (row["parameters"], row["vocabulary"]) for row in rows}
+    sizes = {row["recipe"]: (row["parameters"], row.get("vocabulary")) for row in rows}
     assert sizes["rnn-lm"] == (35_344, 16)  # what training it says
     assert sizes["rnn-lm-ptb"][1] == 10_004  # as on the data that it is for
     assert run(["describe", "rnn-lm", "--json"], monkeypatch) == 0

@@ -89,11 +89,18 @@ def advised(path: Path) -> set[str]:
 
 
 def test_every_option_that_a_message_names_is_there(
-    translator: Path, writer: Path, captioner: Path, monkeypatch: Patch, capsys: Capture
+    translator: Path,
+    writer: Path,
+    captioner: Path,
+    classifier: Path,
+    monkeypatch: Patch,
+    capsys: Capture,
 ) -> None:
-    runs = [str(folder) for folder in (translator, writer, captioner)]
+    runs = [str(folder) for folder in (translator, writer, captioner, classifier)]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
-    commands += [["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos")]
+    commands += [
+        ["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos", "vit")
+    ]
     commands += [["export"], ["serve"], ["describe"], ["demo"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)
     known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}

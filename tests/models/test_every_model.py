@@ -201,7 +201,7 @@ def test_every_preset_builds(name: str) -> None:
 
 def test_an_unknown_preset_is_answered_with_those_there_are() -> None:
     with pytest.raises(
-        ConfigError, match=r"^no preset 'elmo'; try one of: cnn-transformer-.*, gpt2, "
+        ConfigError, match=r"^no preset 'elmo'; try one of: .*cnn-transformer-.*, gpt2, "
     ):
         preset("elmo")
 

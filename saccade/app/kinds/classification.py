@@ -244,6 +244,7 @@ def eval_command(
     with counting("reading") as reading, counting("classifying") as progress:
         where: dict[str, Any] = {"split": split, "settings": asked}
         found = evaluate_classifier(model.tool, **where, reading=reading, progress=progress)
+    held_out.kept(run, found)
     print_json(found) if json else print_class_scores(found)
     if confusion is not None:
         title = f"{model.name}: what images of {found['split']} are, and were taken for"

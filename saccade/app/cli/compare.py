@@ -7,7 +7,7 @@ import tyro
 
 from saccade.app.cli.inputs import say_written
 from saccade.app.cli.output import counting, print_json, show_table, tell, warnings_said
-from saccade.app.compare.runs import SIZES, FinishedRun, Point, points_of, read_finished
+from saccade.app.compare.runs import SIZES, FinishedRun, SeedGroup, points_of, read_finished
 from saccade.app.look.draw.chart import Mark, Panel, draw_chart
 from saccade.app.look.draw.figure import write
 from saccade.errors import ConfigError
@@ -73,7 +73,7 @@ def compare_command(
         say_written(write(out, drawn))
 
 
-def _against(points: list[Point], asked: Size | None) -> str:
+def _against(points: list[SeedGroup], asked: Size | None) -> str:
     """What all points have counted; refuses what one has not."""
     for point in points if asked else ():
         if point.size(asked or "") is None:
@@ -86,7 +86,7 @@ def _against(points: list[Point], asked: Size | None) -> str:
     return asked or ("compute" if counted else "parameters")
 
 
-def _titles(points: list[Point]) -> dict[tuple[str, str], str]:
+def _titles(points: list[SeedGroup]) -> dict[tuple[str, str], str]:
     """What each of the data is called: its name, or where it lies if another has the name too."""
     every = dict.fromkeys(point.runs[0].data for point in points)
     names = [name for _, name in every]
@@ -96,7 +96,7 @@ def _titles(points: list[Point]) -> dict[tuple[str, str], str]:
     }
 
 
-def _panels(points: list[Point], against: str) -> list[Panel]:
+def _panels(points: list[SeedGroup], against: str) -> list[Panel]:
     panels = {data: Panel(title, {}) for data, title in _titles(points).items()}
     for point in points:
         x, values = point.size(against), point.values
@@ -109,30 +109,31 @@ def _panels(points: list[Point], against: str) -> list[Panel]:
     return list(panels.values())
 
 
-def _print(points: list[Point], held_out: str) -> None:
+def _print(points: list[SeedGroup], held_out: str) -> None:
     unit = points[0].runs[0].recipe.task.budget_unit
     sizes = "parameters", "multiply-adds", f"{unit} learnt from", "compute"
-    head = ("family", "run", "runs", *sizes, held_out, "smallest", "largest")
+    several = any(len(point.runs) > 1 for point in points)
+    spread = ("runs", "smallest", "largest") if several else ()
+    head = ("family", "run", *sizes, held_out, *spread)
     for number, (data, title) in enumerate(_titles(points).items()):
         if number:
             tell("")
         tell(f"{title}:")
-        rows = [_row(point) for point in points if point.runs[0].data == data]
+        rows = [_row(point)[: len(head)] for point in points if point.runs[0].data == data]
         show_table(rows, head=head)
 
 
-def _row(point: Point) -> tuple[str, ...]:
+def _row(point: SeedGroup) -> tuple[str, ...]:
     sizes = [_count(point.size(name)) for name in ("parameters", "multiply-adds", "seen")]
-    compute, several = point.size("compute"), len(point.runs) > 1
-    spread = [f"{one(point.values):.4f}" if several else "" for one in (min, max)]
+    compute = point.size("compute")
     return (
         point.series,
         point.name,
-        str(len(point.runs)),
         *sizes,
         "–" if compute is None else f"{compute:.2e}",
         f"{point.mean:.4f}",
-        *spread,
+        str(len(point.runs)),
+        *(f"{one(point.values):.4f}" for one in (min, max)),
     )
 
 
@@ -140,7 +141,7 @@ def _count(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
-def _described(point: Point, held_out: str) -> dict[str, Any]:
+def _described(point: SeedGroup, held_out: str) -> dict[str, Any]:
     return {
         "family": point.series,
         "name": point.name,

@@ -119,7 +119,7 @@ def _check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> No
 
 
 @dataclass(frozen=True)
-class Point:
+class SeedGroup:
     """One run, or several that differ in nothing but the seed."""
 
     runs: tuple[FinishedRun, ...]
@@ -160,7 +160,7 @@ SIZES: dict[str, Callable[[FinishedRun], float | None]] = {
 }
 
 
-def points_of(runs: Iterable[FinishedRun]) -> list[Point]:
+def points_of(runs: Iterable[FinishedRun]) -> list[SeedGroup]:
     """Runs by what but the seed sets them apart, in the order of data, series and size."""
     every = list(runs)
     figures = {run.figure: run.path for run in every}
@@ -180,7 +180,7 @@ def points_of(runs: Iterable[FinishedRun]) -> list[Point]:
                     " and seed are equal; leave one out"
                 )
         group.append(run)
-    points = [Point(tuple(sorted(group, key=_seed))) for group in groups.values()]
+    points = [SeedGroup(tuple(sorted(group, key=_seed))) for group in groups.values()]
     where = list(dict.fromkeys(run.data for run in every))
     return sorted(points, key=lambda p: (where.index(p.runs[0].data), p.series, _sizes(p), p.name))
 
@@ -189,5 +189,5 @@ def _seed(run: FinishedRun) -> int:
     return run.recipe.train.seed
 
 
-def _sizes(point: Point) -> tuple[float, float]:
+def _sizes(point: SeedGroup) -> tuple[float, float]:
     return point.size("compute") or 0.0, float(point.runs[0].parameters)

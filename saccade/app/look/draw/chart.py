@@ -12,8 +12,8 @@ from saccade.app.look.draw.canvas import Canvas, Place, Stroke, Words
 from saccade.app.look.draw.scale import Scale, log_scale, plain_scale
 from saccade.app.look.draw.text import text_width
 
-WIDE, HIGH = 460, 340  # of the field of a panel, in points
-LEFT, RIGHT, ABOVE, BELOW, LEGEND = 74, 22, 34, 62, 40
+WIDE, HIGH = 460.0, 340.0  # of the field of a panel, in points
+LEFT, RIGHT, ABOVE, BELOW, LEGEND = 74.0, 22.0, 34.0, 62.0, 40.0
 MARK, CAP = 5.0, 3.5  # half a marker, half the cap of an error bar
 INK, FAINT, GRID = "#141820", "#5b6472", "#e6e9ef"
 LABEL = 11  # size of a point's name
@@ -95,11 +95,11 @@ def draw_chart(panels: list[Panel], *, x_title: str, y_title: str) -> Canvas:
 def _legend(names: list[str], width: float) -> tuple[list[tuple[Place, str, int]], int]:
     """Where each series is named, in as many lines as that takes, and how many these are."""
     found: list[tuple[Place, str, int]] = []
-    x, line = float(LEFT), 0
+    x, line = LEFT, 0
     for number, name in enumerate(names):
         long = 40 + text_width(name, 13)
         if x + long > width and x > LEFT:
-            x, line = float(LEFT), line + 1
+            x, line = LEFT, line + 1
         found.append(((x + MARK, LEGEND * (line + 0.6)), name, number))
         x += long
     return found, line + 1
@@ -132,7 +132,7 @@ def _series(canvas: Canvas, field: _Field, panel: Panel, names: list[str]) -> No
         colour = COLOURS[number % len(COLOURS)]
         places = [field.place(mark.x, mark.mean) for mark in marks]
         canvas.strokes.append(Stroke(tuple(places), colour, 1.5))
-        taken += [_around(place, 1, 1) for place in _along(places)]
+        taken += [_around(place, 1.0, 1.0) for place in _along(places)]
         for mark in marks:
             taken.append(_around(field.place(mark.x, mark.mean), MARK, MARK))
             (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)

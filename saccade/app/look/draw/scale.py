@@ -24,8 +24,8 @@ class Scale:
         return (value - self.low) / (self.high - self.low)
 
 
-def plain_scale(values: list[float], *, wanted: int = 6) -> Scale:
-    """Some six round numbers over the range of the values."""
+def plain_scale(values: list[float], *, wanted: int = 8) -> Scale:
+    """Some round numbers over the range of the values."""
     least, most = min(values), max(values)
     spread = most - least or abs(most) * 0.1 or 1.0
     low, high = least - MARGIN * spread, most + MARGIN * spread

@@ -134,9 +134,9 @@ def _series(canvas: Canvas, field: _Field, panel: Panel, names: list[str]) -> No
         canvas.strokes.append(Stroke(tuple(places), colour, 1.5))
         taken += [_around(place, 1.0, 1.0) for place in _along(places)]
         for mark in marks:
-            taken.append(_around(field.place(mark.x, mark.mean), MARK, MARK))
+            taken.append(_around(field.place(mark.x, mark.mean), 2 * MARK, 1.5 * MARK))
             (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)
-            taken.append((x - CAP, top, x + CAP, bottom))
+            taken.append((x - 2 * CAP, top - CAP, x + 2 * CAP, bottom + CAP))
             canvas.strokes += _error_bar(field, mark, colour)
         canvas.strokes += [_marker(place, number) for place in places]
     for mark in panel.marks:
@@ -177,8 +177,9 @@ def _label(field: _Field, mark: Mark, taken: list[Box]) -> Words:
 
     def cost(middle: Place) -> float:
         box = _around(middle, half, tall)
-        inside = _overlap(box, frame)
-        return 4 * half * tall - inside + sum(_overlap(box, one) for one in taken)
+        outside = 4 * half * tall - _overlap(box, frame)
+        away = math.hypot(middle[0] - x, middle[1] - y)
+        return outside + sum(_overlap(box, one) for one in taken) + away / 6
 
     best = min(middles, key=cost)
     taken.append(_around(best, half, tall))

@@ -69,6 +69,22 @@ def preset(name: str) -> ModelConfig:
     return PRESETS[name]
 
 
+# Some settings make another thing of a family; the first that all hold name it.
+RELATIVES: tuple[tuple[str, dict[str, object]], ...] = (
+    ("hybrid", {"reads": "cnn"}),
+    ("sl-{}", {"reads": "shifted", "local": True}),
+    ("shifted-{}", {"reads": "shifted"}),
+    ("local-{}", {"local": True}),
+)
+
+
+def series(config: ModelConfig) -> str:
+    """What the literature compares: the family, or a relative, as a ViT that reads a CNN is."""
+    settings, name = vars(config).items(), family(config)
+    fitting = (form.format(name) for form, those in RELATIVES if those.items() <= settings)
+    return next(fitting, name)
+
+
 def family(config: ModelConfig) -> str:
     """The name under which a run folder stores this kind of model."""
     return next(name for name, kind in FAMILIES.items() if type(config) is kind)

@@ -245,6 +245,15 @@ class TaskSettings(ABC):
         """What the data decide of a model: the most that it may be, unless they are known."""
         return {name: vars(self)[name] for name in sorted(self.fitted)}
 
+    @property
+    def data_name(self) -> str:
+        """Which data, in a few words; runs of equal data can be compared."""
+        return printable(Path(self.data).name) if self.data else "built-in data"
+
+    def multiply_adds(self, model: ModelConfig) -> int | None:
+        """What one forward pass costs over one of what batches count; None: nobody has counted."""
+        return None
+
     def located(self) -> Self:
         """With the data's place from the root: a run is used from anywhere."""
         return replace(self, data=str(Path(self.data).absolute())) if self.data else self

@@ -106,13 +106,13 @@ def load_checkpoint(folder: Path) -> Checkpoint:
             raise CheckpointError(f"{printable(path)} is missing")
         if sha256(path) != digest:
             raise CheckpointError(f"{path} is damaged: its content is not what was written")
-    state = _checked_state(folder)
+    state = read_state(folder)
     names = [name for name in manifest if name.endswith(".safetensors")]
     tensors = {name.removesuffix(".safetensors"): read_tensors(folder / name) for name in names}
     return Checkpoint(state["step"], tensors, state)
 
 
-def _checked_state(folder: Path) -> dict[str, Any]:
+def read_state(folder: Path) -> dict[str, Any]:
     """The plain values, each of the kind that training wrote."""
     path = folder / "state.json"
     state = read_json(path)
@@ -137,11 +137,21 @@ def _are_figures(value: Any, step: int) -> bool:
     )
 
 
+def _decides(value: Any, step: int) -> bool:
+    match value:
+        case {"figure": str(), "label": str(), "higher": bool()}:
+            return len(value) == 3
+        case _:
+            return False
+
+
 _FIELDS: dict[str, Callable[[Any, int], bool]] = {
     "step": _is_count,
     "best_step": _is_count,
     "stale": _is_count,
     "skipped": _is_count,
+    "seen": lambda value, step: value is None or (type(value) is int and 0 <= value < 1 << 63),
+    "deciding": _decides,
     "best": _are_figures,
     "best_loss": lambda value, step: _are_figures({"loss": value}, step),
 }

@@ -119,6 +119,7 @@ class Trainer:
         self._parts: list[str] = []  # names of the losses
         self.step, self.skipped, self.tokens_of_last = 0, 0, 0
         self.position = 0  # of the next micro-batch
+        self.seen: int | None = 0  # tokens in all; None: a run of an earlier version did not count
         self.best: dict[str, float] = {}  # the figures of the best weights
         self.best_step, self.stale = 0, 0
 
@@ -142,6 +143,8 @@ class Trainer:
             "best_step": self.best_step,
             "stale": self.stale,
             "skipped": self.skipped,
+            "seen": self.seen,
+            "deciding": self.task.deciding._asdict(),
             "position": self.position,
             "batches_per_epoch": self.task.batches_per_epoch,
             "parameters": self._names(),
@@ -172,7 +175,7 @@ class Trainer:
         before = {"loss": state["best_loss"]} if "best_loss" in state else state["best"]
         self.best = {name: value for name, value in finite(before).items() if value is not None}
         self.best_step, self.stale = state["best_step"], state["stale"]
-        self.skipped = state["skipped"]
+        self.skipped, self.seen = state["skipped"], state.get("seen")
 
     def _same_place(self, state: dict[str, Any]) -> int:
         """The next micro-batch; where epochs now have other lengths, as far into this one."""
@@ -200,6 +203,7 @@ class Trainer:
         batches = [self._batch(position) for position in positions]
         tokens = world.sum(float(sum(batch.tokens for batch in batches)))
         self.tokens_of_last = int(tokens)
+        self.seen = None if self.seen is None else self.seen + self.tokens_of_last
         self.step += 1
         rate = learning_rate(
             settings.schedule,

@@ -6,6 +6,7 @@ manifest.json with the SHA-256 of the first three
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 
 from saccade.errors import CheckpointError, ConfigError, RunError
-from saccade.train.checkpoint import read_tensors, serialise
+from saccade.train.checkpoint import read_state, read_tensors, serialise
 from saccade.train.files import read_json
 from saccade.train.manifest import Manifest
 from saccade.train.memory import outline
@@ -59,6 +60,13 @@ class RunFolder:
 
     def save_weights(self, model: nn.Module) -> None:
         self.manifest.replace(self.weights.name, serialise(model.state_dict()))
+
+    def newest_state(self) -> dict[str, Any]:
+        """The plain values of the newest checkpoint that can be read; none where there is none."""
+        for path in sorted(self.checkpoints.glob("step-*/state.json"), reverse=True):
+            with suppress(CheckpointError):
+                return read_state(path.parent)
+        return {}
 
     @property
     def has_weights(self) -> bool:

@@ -205,6 +205,18 @@ PREDICT = [
     Wrong("predict {cap} dot.png --beam 0", "beam=0 must be from 1"),
 ]
 
+COMPARE = [
+    Wrong("compare", "name runs to compare: saccade compare", "compare {lm}"),
+    Wrong("compare nowhere", "nowhere is not a run: it has no config.json"),
+    Wrong("compare {lm} -o x.pdf", "x.pdf must end in .svg or .png", "compare {lm} -o x.svg"),
+    Wrong("compare {lm} {lm}", "are one run twice", "compare {lm} {gpt}"),
+    Wrong("compare {lm} --x compute", "there are: parameters, seen", "compare {lm} --x seen"),
+    Wrong("compare {lm} --figure top1", "there are: loss", "compare {lm} --figure loss"),
+    Wrong("compare {lm} --split test", "`saccade eval ", "eval {lm} --split test --keep"),
+    Wrong("compare {lm} --split ../x", "is no name of a split"),
+    Wrong("eval {tr} --keep --data good.txt", "leave --data out", "eval {tr} --keep"),
+]
+
 EVAL = [
     Wrong("eval --split test", "name a run first: saccade eval RUN --split test"),
     Wrong("eval nowhere", "there is no run at nowhere"),
@@ -366,4 +378,4 @@ BENCH = [
     Wrong("bench vit --foo", "unrecognized options: --foo"),
 ]
 
-EVERY = [*COMMANDS, *TRAIN, *PREDICT, *EVAL, *LOOK, *EXPORT, *SERVE, *BENCH]
+EVERY = [*COMMANDS, *TRAIN, *PREDICT, *COMPARE, *EVAL, *LOOK, *EXPORT, *SERVE, *BENCH]

@@ -205,6 +205,8 @@ FORGED: list[tuple[str, Any]] = [
     ],
     *[("best", wrong) for wrong in ([], 3, "x", {"loss": "low"}, {"loss": [1]}, {"loss": 10**400})],
     *[("best_loss", wrong) for wrong in ("low", [], 10**400)],
+    *[("seen", wrong) for wrong in (-1, 2.5, True, "3", 10**400)],
+    *[("deciding", wrong) for wrong in ("top1", {"figure": "top1"}, {"figure": 1, "label": 2})],
 ]
 
 

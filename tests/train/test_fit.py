@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from saccade.blocks.positions import LearnedPositions
 from saccade.errors import RunError
 from saccade.train.average import Average
+from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
 from saccade.train.fit import Clock, Skipped, Trainer, Update, seed_update
 from saccade.train.recipes import RECIPES
@@ -145,10 +146,10 @@ def test_without_an_average_the_weights_themselves_are_kept(data: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_matrices_decay_and_biases_norms_and_embeddings_do_not(name: str, data: Path) -> None:
-    recipe, sizes = RECIPES[name], {"vocabulary": 30}
+    recipe = RECIPES[name]
     settings = replace(recipe.train, weight_decay=0.25)
     one = Trainer(
-        replace(recipe.model, **sizes).build(), make_task(small_recipe(data)), settings, ALONE
+        recipe.task.smallest(recipe.model).build(), make_task(small_recipe(data)), settings, ALONE
     )
     decay = {p: g["weight_decay"] for g in one.optimizer.param_groups for p in g["params"]}
     assert len(decay) == len(list(one.model.parameters()))
@@ -218,6 +219,23 @@ def test_restoring_a_checkpoint_restores_everything_that_later_updates_depend_on
     assert ours.state == theirs.state
     for part, tensors in ours.tensors.items():
         assert all(theirs.tensors[part][name].equal(t) for name, t in tensors.items())
+
+
+def test_what_was_learnt_from_is_counted_across_stops_or_not_at_all(data: Path) -> None:
+    one, counted = trainer(data), 0
+    for _ in range(3):
+        one.update()
+        counted += one.tokens_of_last
+    saved = one.checkpoint()
+    assert saved.state["seen"] == counted > 0
+    other = trainer(data)
+    other.restore(saved)
+    other.update()
+    assert other.seen == counted + other.tokens_of_last
+    state = {name: value for name, value in saved.state.items() if name != "seen"}
+    other.restore(Checkpoint(3, saved.tensors, state))  # of an earlier version
+    other.update()
+    assert other.checkpoint().state["seen"] is None
 
 
 def test_validating_leaves_dropout_as_it_was(data: Path) -> None:

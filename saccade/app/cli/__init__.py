@@ -28,6 +28,11 @@ COMMANDS = {
         parses=True,
     ),
     "eval": Command("RUN", "scores on held-out data", "saccade.app.cli.of_run:evaluate", True),
+    "compare": Command(
+        "RUN …",
+        "finished runs beside one another: what each cost, and how well it does",
+        "saccade.app.cli.compare:compare_command",
+    ),
     "predict": Command(
         "RUN …",
         "translate, go on writing, or say what is on images",

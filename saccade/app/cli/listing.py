@@ -1,8 +1,6 @@
 """`saccade list` and `saccade describe`: what there is, and what it is made of."""
 
-import typing
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.app.cli.output import print_json, say, show_table, tell
-from saccade.errors import CheckpointError
 from saccade.models import PRESETS, family
-from saccade.train.files import read_json
 from saccade.train.folder import RunFolder, changes
 from saccade.train.memory import count_parameters
 from saccade.train.recipe import Recipe, save_recipe, shown, to_table
@@ -104,7 +100,7 @@ def describe_run(run: RunFolder) -> dict[str, Any]:
     chosen = run.load_recipe()
     alike = {n: list(changes(one, chosen)) for n, one in RECIPES.items()}
     nearest = min(alike, key=lambda name: len(alike[name]))
-    state = _newest_state(run)
+    state = run.newest_state()
     return {
         "run": str(run.path),
         "about": chosen.about,
@@ -122,16 +118,6 @@ def describe_run(run: RunFolder) -> dict[str, Any]:
         "unlike it": {name: new for name, _, new in alike[nearest]},
         "changed": {f"{one.name} (step {one.step:,})": one.new for one in chosen.changes},
     }
-
-
-def _newest_state(run: RunFolder) -> dict[str, Any]:
-    """The numbers of the newest checkpoint that can be read."""
-    for path in sorted(run.checkpoints.glob("step-*/state.json"), reverse=True):
-        with suppress(CheckpointError):
-            state = read_json(path)
-            if isinstance(state, dict) and type(state.get("step")) is int:
-                return typing.cast(dict[str, Any], state)
-    return {}
 
 
 def _print_tables(described: dict[str, Any]) -> None:

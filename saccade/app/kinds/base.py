@@ -14,9 +14,11 @@ from saccade.attention.look.watching import sites
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
+from saccade.printable import printable
 from saccade.tasks.base import TaskSettings
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
+from saccade.train.scores import keep_scores
 
 Chosen = TypeVar("Chosen", bound=TaskSettings)
 Takes = Literal["text", "image"]
@@ -134,11 +136,26 @@ class HeldOut:
         split: test by default; valid, a test file's name, or another split of built-in data.
         data: score on other data than the run's own; a single file is scored as a whole.
         skip_bad: this many bad rows are skipped and counted; the run's own number by default.
+        keep: keep the scores in the run, for `saccade compare`.
     """
 
     split: str = ""
     data: str = ""
     skip_bad: int | None = None
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        if self.keep and self.data:
+            raise ConfigError(
+                f"--keep is for the run's own data, not {printable(self.data)}; leave --data out, "
+                "or --keep"
+            )
+
+    def kept(self, run: str, found: dict[str, Any]) -> dict[str, Any]:
+        """What was found, kept in the run where that was asked for."""
+        if self.keep:
+            keep_scores(RunFolder(Path(run)), self.split or "test", found)
+        return found
 
     def settings(self, own: Chosen, **more: Any) -> Chosen:
         """A task's settings with these data in place of its own."""

@@ -252,6 +252,7 @@ def eval_command(
     with counting("captioning") as progress:
         where: dict[str, Any] = {"split": split, "settings": asked, "groups": groups}
         found = evaluate_captions(model.tool, **where, how=how, progress=progress)
+    held_out.kept(run, found)
     print_json(found) if json else print_caption_scores(found)
 
 

@@ -119,6 +119,7 @@ def eval_command(
         more: dict[str, Any] = {"points": progress} if pointing else {}
         told: dict[str, Any] = {"reading": reading, "progress": progress, **more}
         found = evaluate_classifier(model.tool, **where, **told)
+    held_out.kept(run, found)
     print_json(found) if json else print_class_scores(found)
     if confusion is not None:
         title = f"{model.name}: what images of {found['split']} are, and were taken for"

@@ -282,7 +282,7 @@ def eval_command(
     """
     model = load(run, device=device)
     with busy("scoring"):
-        found = evaluate(model, held_out)
+        found = held_out.kept(run, evaluate(model, held_out))
     print_json(found) if json else print_scores(found)
 
 

@@ -333,7 +333,7 @@ def eval_command(
         languages = (source, target) if source or target else ()
         where: dict[str, Any] = {"held_out": held_out, "languages": languages}
         where |= {"lowercase": lowercase, "tokenize": tokenize, "ter_seconds": ter_seconds}
-        found = evaluate(model, **where, how=how, progress=progress)
+        found = held_out.kept(run, evaluate(model, **where, how=how, progress=progress))
     print_json(found) if json else print_scores(found)
 
 

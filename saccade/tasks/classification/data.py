@@ -1,7 +1,10 @@
 """Images and their classes: the user's, or the built-in shapes."""
 
+import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -23,6 +26,7 @@ from saccade.data.readers.images.labels import (
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Scene, ShapesSettings
 from saccade.errors import ConfigError, DataError
+from saccade.models.cost import multiply_adds
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 from saccade.printable import printable
 from saccade.tasks.base import (
@@ -60,6 +64,8 @@ class ClassificationSettings(TaskSettings):
         loss: cross-entropy, or of each class by itself; that one where images have several labels.
         label_smoothing: share of the probability spread over all classes in the training loss.
         held_out: share of each class for validation, where the data have no such split.
+        share: of the training images of each class, how much to learn from; a smaller share lies
+            within a larger one, and is the same for every seed.
         skip_bad: this many bad rows are skipped and counted; one more stops.
         scenes: how many of shapes to train on.
     """
@@ -79,6 +85,7 @@ class ClassificationSettings(TaskSettings):
     loss: Literal["cross-entropy", "binary"] = "cross-entropy"
     label_smoothing: float = 0.0
     held_out: float = 0.05
+    share: float = 1.0
     skip_bad: int = 0
     scenes: int = 20_000
     shapes: ShapesSettings = field(default_factory=ShapesSettings)
@@ -87,6 +94,8 @@ class ClassificationSettings(TaskSettings):
         check_positive(self, "image", "scenes")
         check_fraction(self, "label_smoothing", "held_out")
         refuse_without_data(self, "image_column", "label_column")
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"share={self.share} must be above 0 and at most 1")
         if self.keep and self.keep < self.image:
             raise ConfigError(
                 f"keep={self.keep} is below image={self.image}: what is kept cannot be smaller than"
@@ -111,6 +120,16 @@ class ClassificationSettings(TaskSettings):
         if self.data:
             return f"reading {printable(self.data)}"
         return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+
+    @property
+    def data_name(self) -> str:
+        part = "" if self.share == 1 else f"{100 * self.share:g}% of "
+        whole = super().data_name if self.data else f"{self.scenes:,} scenes of shapes"
+        return part + whole
+
+    def multiply_adds(self, model: ModelConfig) -> int | None:
+        assert isinstance(model, ImageEncoderConfig)
+        return multiply_adds(model, self.image, self.image)
 
     def check(self, model: ModelConfig) -> None:
         if not isinstance(model, ImageEncoderConfig):
@@ -196,6 +215,16 @@ def read_split(
 
     Other splits than that which is learnt from have its `classes`.
     """
+    read = _whole_split(settings, split, progress, classes)
+    return _share_of(read, settings.share) if split == "train" and settings.share < 1 else read
+
+
+def _whole_split(
+    settings: ClassificationSettings,
+    split: str | None,
+    progress: Progress,
+    classes: Classes | None,
+) -> Labelled:
     if not settings.data:
         return _draw(settings, split or "test", progress)
     if split is None:
@@ -263,14 +292,9 @@ def _held_out(read: Labelled, split: str, share: float) -> Labelled:
         raise DataError(
             f"held_out=0, and {read.report} has no validation split; give one, or --held-out 0.05"
         )
-    every = round(1 / share)
-    if read.classes.several:
-        order = torch.arange(len(read))
-    else:  # the how-manieth of its class each image is
-        order = torch.empty(len(read), dtype=torch.long)
-        for number in range(len(read.classes.names)):
-            mine = (read.labels == number).nonzero()[:, 0]
-            order[mine] = torch.arange(len(mine))
+    every, order = round(1 / share), torch.empty(len(read), dtype=torch.long)
+    for mine in _by_class(read):  # the how-manieth of its class each image is
+        order[mine] = torch.arange(len(mine))
     kept = (order % every == every - 1) == (split == "valid")
     if not kept.any():
         raise DataError(
@@ -279,3 +303,23 @@ def _held_out(read: Labelled, split: str, share: float) -> Labelled:
         )
     rest = "held out for validation" if split == "valid" else f"of {read.report}"
     return read.only(kept.nonzero()[:, 0], f"{int(kept.sum()):,} {rest}")
+
+
+def _share_of(read: Labelled, share: float) -> Labelled:
+    """The first so many of each class, in an order that is drawn once for all; at least one."""
+    part = Fraction(str(share))
+    drawn = torch.randperm(len(read), generator=torch.Generator().manual_seed(0)).argsort()
+    chosen = [
+        mine[drawn[mine].argsort()[: math.ceil(len(mine) * part)]] for mine in _by_class(read)
+    ]
+    numbers = torch.cat(chosen).sort().values
+    return read.only(numbers, f"{len(numbers):,}, {100 * share:g}% of each class, {read.report}")
+
+
+def _by_class(read: Labelled) -> Iterator[Int[Tensor, " n"]]:
+    """The numbers of the images of each class; of all where an image has several."""
+    if read.classes.several:
+        yield torch.arange(len(read))
+        return
+    for number in range(len(read.classes.names)):
+        yield (read.labels == number).nonzero()[:, 0]

@@ -179,6 +179,53 @@ def test_each_class_gives_its_share_for_validation(
     assert (fitted.classes, fitted.image) == (3, 16)  # type: ignore[attr-defined]
 
 
+def test_a_share_is_of_each_class_and_lies_in_a_larger_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    data = class_folders(tmp_path / "data", {"ant": 27, "bee": 23, "cat": 4})
+    settings = ClassificationSettings(data=str(data), image=16, held_out=0.1)
+
+    def rows(share: float, split: str) -> dict[Path, str]:
+        read = read_split(replace(settings, share=share), split)
+        assert len(read) == len(read.images) == len(read.rows)
+        return {Path(str(row.image)): row.extras["labels"][0] for row in read.rows}
+
+    # 25, 21 and 4 are left to learn from; 0.28 · 25 is a little more than 7 in floating point.
+    for share, counts in {
+        1.0: (25, 21, 4),
+        0.5: (13, 11, 2),
+        0.28: (7, 6, 2),
+        0.1: (3, 3, 1),
+        1e-6: (1, 1, 1),
+    }.items():
+        found = Counter(rows(share, "train").values())
+        assert tuple(found[name] for name in ("ant", "bee", "cat")) == counts
+        assert rows(share, "valid") == rows(1.0, "valid")
+    assert rows(0.1, "train").keys() < rows(0.3, "train").keys() < rows(1.0, "train").keys()
+    prints = {task(replace(settings, share=share)).fingerprint() for share in (1.0, 0.5, 0.1)}
+    assert len(prints) == 3
+    some = replace(settings, share=0.1)
+    assert task(some, seed=1).fingerprint() == task(some, seed=2).fingerprint()
+    assert some.data_name == "10% of data"
+    assert "7, 10% of each class, 50 of " in task(some).report[0]
+
+
+@pytest.mark.parametrize(("share", "scenes"), [(0.1, 30), (0.3, 30), (0.25, 23)])
+def test_a_share_of_shapes_is_no_more_than_asked_for(share: float, scenes: int) -> None:
+    whole = read_split(replace(SMALL, scenes=scenes), "train")
+    part = read_split(replace(SMALL, scenes=scenes, share=share), "train")
+    for has, of in zip(part.labels.bincount(minlength=8), whole.labels.bincount(minlength=8)):
+        assert share * of <= has < share * of + 1
+    assert [scene.label for scene in part.scenes] == part.labels.tolist()
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, 1.5, float("nan")])
+def test_a_share_that_cannot_be_is_refused(share: float) -> None:
+    with pytest.raises(ConfigError, match=r"share=.* must be above 0 and at most 1"):
+        ClassificationSettings(share=share)
+
+
 def test_a_changed_image_or_label_changes_the_fingerprint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

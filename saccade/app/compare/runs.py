@@ -1,0 +1,193 @@
+"""Finished runs beside one another: what each cost, and how well it does.
+
+Runs that differ in nothing but the seed are one point, with their mean and their range.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import ConfigError, RunError
+from saccade.models import series
+from saccade.printable import printable
+from saccade.train.folder import RunFolder
+from saccade.train.memory import count_parameters
+from saccade.train.recipe import Recipe, to_table
+from saccade.train.scores import kept_scores
+from saccade.train.settings import HARMLESS
+
+# Forward, and twice as much backward; a multiply-add is two operations.
+PASSES, OPERATIONS = 3, 2
+_SEED_OF_NAME = re.compile(r"(?:[-_.= ]+(?:seed|run|s)[-_.= ]*\d*)?[-_.= ]*$")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that has come to its end.
+
+    `seen` is how many images or tokens it learnt from, each as often as it came; None: not counted.
+    """
+
+    path: Path
+    recipe: Recipe
+    parameters: int
+    multiply_adds: int | None
+    seen: int | None
+    figure: str
+    label: str
+    value: float
+
+    @property
+    def compute(self) -> float | None:
+        """Floating-point operations of the whole training, without those of validation.
+
+        compute = 3 · 2 · multiply-adds · seen
+        """
+        if self.multiply_adds is None or self.seen is None:
+            return None
+        return float(PASSES * OPERATIONS * self.multiply_adds * self.seen)
+
+    @property
+    def data(self) -> tuple[str, str]:
+        """Which it learnt: where they are, and their name."""
+        return self.recipe.task.data, self.recipe.task.data_name
+
+    @property
+    def key(self) -> str:
+        """Equal for runs that differ in nothing but the seed."""
+        table = to_table(self.recipe)
+        harmless = {*HARMLESS, "seed"}
+        how = {name: value for name, value in table["train"].items() if name not in harmless}
+        parts = table["model"], table["task"], how, table.get("changes")
+        return json.dumps(parts, sort_keys=True, default=str)
+
+
+def read_finished(path: Path, *, figure: str, split: str) -> FinishedRun:
+    """A run by its folder, and one of its figures: the one that decides, where none is named.
+
+    With a `split`, of the scores that were kept of it; else of the best validation.
+    """
+    run = RunFolder(path)
+    recipe, state = run.load_recipe(), run.newest_state()
+    _check_finished(run, recipe, state)
+    deciding = state.get("deciding")
+    if deciding is not None:
+        figure = figure or deciding["figure"]
+    if not figure:
+        raise RunError(
+            f"{printable(path)} is of an earlier version and does not say which figure decides; "
+            f"add --figure, with one of: {', '.join(map(printable, state['best']))}"
+        )
+    found = kept_scores(run, split) if split else state["best"]
+    value = found.get(figure)
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        known = [name for name, one in found.items() if isinstance(one, int | float)]
+        raise ConfigError(
+            f"{printable(path)} has no figure {printable(figure)!r} of {split or 'validation'}; "
+            f"there are: {', '.join(map(printable, known))}; name one with --figure"
+        )
+    label = deciding["label"] if deciding and deciding["figure"] == figure else figure
+    return FinishedRun(
+        path,
+        recipe,
+        count_parameters(recipe.model),
+        recipe.task.multiply_adds(recipe.model),
+        state.get("seen"),
+        figure,
+        label,
+        float(value),
+    )
+
+
+def _check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> None:
+    if not state.get("best"):
+        raise RunError(
+            f"{printable(run.path)} has no checkpoint with a validation, which says how far it has "
+            "come; train it further, copy the run again as a whole, or leave it out"
+        )
+    step, steps, patience = state["step"], recipe.train.steps, recipe.train.patience
+    if step < steps and not (patience and state.get("stale", 0) >= patience):
+        raise RunError(
+            f"{printable(run.path)} is at step {step:,} of {steps:,}: only finished runs compare; "
+            "train it to its end, or leave it out"
+        )
+
+
+@dataclass(frozen=True)
+class SeedGroup:
+    """One run, or several that differ in nothing but the seed."""
+
+    runs: tuple[FinishedRun, ...]
+
+    @property
+    def series(self) -> str:
+        return series(self.runs[0].recipe.model)
+
+    @property
+    def name(self) -> str:
+        """What the folders of its runs have in common."""
+        first, *others = (run.path.resolve().name for run in self.runs)
+        if not others:
+            return first
+        columns = takewhile(lambda marks: len(set(marks)) == 1, zip(first, *others))
+        return _SEED_OF_NAME.sub("", "".join(marks[0] for marks in columns)) or first
+
+    @property
+    def values(self) -> list[float]:
+        return [run.value for run in self.runs]
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(self.values) / len(self.runs)
+
+    def size(self, of: str) -> float | None:
+        """The mean over its runs of what they are set against; None where one has not counted."""
+        every = [SIZES[of](run) for run in self.runs]
+        known = [one for one in every if one is not None]
+        return sum(known) / len(known) if len(known) == len(every) else None
+
+
+SIZES: dict[str, Callable[[FinishedRun], float | None]] = {
+    "compute": lambda run: run.compute,
+    "multiply-adds": lambda run: run.multiply_adds,
+    "parameters": lambda run: run.parameters,
+    "seen": lambda run: run.seen,
+}
+
+
+def points_of(runs: Iterable[FinishedRun]) -> list[SeedGroup]:
+    """Runs by what but the seed sets them apart, in the order of data, series and size."""
+    every = list(runs)
+    figures = {run.figure: run.path for run in every}
+    if len(figures) > 1:
+        told = ", ".join(f"{printable(name)} ({printable(at)})" for name, at in figures.items())
+        raise ConfigError(
+            f"the runs are decided by different figures: {told}; compare runs of one kind, or name "
+            "a --figure that all have"
+        )
+    groups: dict[str, list[FinishedRun]] = {}
+    for run in every:
+        group = groups.setdefault(run.key, [])
+        for other in group:
+            if other.recipe.train.seed == run.recipe.train.seed:
+                raise ConfigError(
+                    f"{printable(other.path)} and {printable(run.path)} are one run twice: settings"
+                    " and seed are equal; leave one out"
+                )
+        group.append(run)
+    points = [SeedGroup(tuple(sorted(group, key=_seed))) for group in groups.values()]
+    where = list(dict.fromkeys(run.data for run in every))
+    return sorted(points, key=lambda p: (where.index(p.runs[0].data), p.series, _sizes(p), p.name))
+
+
+def _seed(run: FinishedRun) -> int:
+    return run.recipe.train.seed
+
+
+def _sizes(point: SeedGroup) -> tuple[float, float]:
+    return point.size("compute") or 0.0, float(point.runs[0].parameters)

@@ -3,7 +3,7 @@
 import re
 
 import torch
-from torch.autograd import DeviceType
+from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from saccade.app.bench.timing import Work, wait_for

@@ -20,7 +20,7 @@ from saccade.app.bench.ours import (
     updates,
 )
 from saccade.app.bench.peers.plain_training import training_steps
-from saccade.app.bench.peers.vision import FAMILIES, NEEDS, Family, Make, copy_weights
+from saccade.app.bench.peers.vision import FAMILIES, NEEDS, Make, PeerFamily, copy_weights
 from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.settings import Entries, RaceSettings
 from saccade.config import check_positive
@@ -166,7 +166,7 @@ class _Contenders:
             return cls(bench, config, model, batch, model(batch.image))
 
     @property
-    def family(self) -> Family:
+    def family(self) -> PeerFamily:
         return FAMILIES[type(self.config)]
 
     def training(self) -> Iterator[Contender]:

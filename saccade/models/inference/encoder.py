@@ -6,7 +6,7 @@ precision asked for, channels lie last in memory. A GPU adds and cuts off within
 
 import copy
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -103,7 +103,7 @@ def conv_relu(
 ) -> Float[Tensor, "B D h w"]:
     """relu(W ⊛ x + b + beside), by one kernel of cuDNN where there is one."""
     assert isinstance(conv, nn.Conv2d)
-    how = conv.stride, conv.padding, conv.dilation, conv.groups
+    how: Any = conv.stride, conv.padding, conv.dilation, conv.groups
     if x.is_cuda and x.dtype != torch.float32:
         if beside is None:
             return torch.cudnn_convolution_relu(x, conv.weight, conv.bias, *how)

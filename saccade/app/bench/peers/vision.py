@@ -24,7 +24,7 @@ Make = Callable[[Any, int], nn.Module]  # of a config and the side of the images
 NEEDS = {"timm": "timm", "torchvision": "torchvision", "huggingface": "transformers"}
 
 
-class Family(NamedTuple):
+class PeerFamily(NamedTuple):
     """Who else has these models, what they call our tensors, and the memory layout they advise."""
 
     peers: dict[str, Make]
@@ -152,17 +152,19 @@ def _resnet(module: str) -> Make:
     return make
 
 
-FAMILIES: dict[type[ImageEncoderConfig], Family] = {
-    VitConfig: Family(
+FAMILIES: dict[type[ImageEncoderConfig], PeerFamily] = {
+    VitConfig: PeerFamily(
         {"timm": _timm_vit, "torchvision": _torchvision_vit, "huggingface": _hugging_face_vit},
         vit_names.LIBRARIES,
     ),
-    SwinConfig: Family(
+    SwinConfig: PeerFamily(
         {"timm": _timm_swin, "huggingface": _hugging_face_swin}, swin_names.LIBRARIES
     ),
-    ConvNextConfig: Family({"timm": _timm_convnext}, convnext_names.LIBRARIES, channels_last=True),
-    MvitConfig: Family({"timm": _timm_mvit}, mvit_names.LIBRARIES),
-    ResNetConfig: Family(
+    ConvNextConfig: PeerFamily(
+        {"timm": _timm_convnext}, convnext_names.LIBRARIES, channels_last=True
+    ),
+    MvitConfig: PeerFamily({"timm": _timm_mvit}, mvit_names.LIBRARIES),
+    ResNetConfig: PeerFamily(
         {
             "timm": _resnet("timm.models.resnet"),
             "torchvision": _resnet("torchvision.models.resnet"),

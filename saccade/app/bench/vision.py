@@ -1,6 +1,7 @@
 """`saccade bench vision`: an image encoder's update and its class scores, beside others'."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -114,8 +115,7 @@ class VisionBench(RaceSettings):
         return self.image or config.expects or (224 if self.on_gpu else 64)
 
     def results(self, machine: Machine, tell: Tell) -> Iterator[Race]:
-        # Sizes never change, so that it pays for all to try which convolution is fastest.
-        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+        with fastest_convolutions():
             for name in self.names:
                 yield from self.race_all(self._entries(name, machine), tell, profiled=self.profile)
 
@@ -125,6 +125,17 @@ class VisionBench(RaceSettings):
         for work, take_part in works.items():
             if self.work in ("both", work):
                 yield _job(self, name, machine, work), take_part()
+
+
+@contextmanager
+def fastest_convolutions() -> Generator[None]:
+    """For all alike: cuDNN tries which is fastest, as it pays where sizes never change."""
+    cudnn: Any = torch.backends.cudnn
+    before, cudnn.benchmark = cudnn.benchmark, True
+    try:
+        yield
+    finally:
+        cudnn.benchmark = before
 
 
 def _job(bench: VisionBench, name: str, machine: Machine, work: str) -> Workload:

@@ -41,7 +41,7 @@ PRESETS: dict[str, ImageEncoderConfig] = {
     **{name: config for name, config in resnet.PRESETS.items() if config.stem == "imagenet"},
 }
 LARGE = "vit-b-16,swin-t,convnext-t,mvitv2-t,resnet-50"
-SMALL = "vit-nano,swin-nano,convnext-nano,mvit-nano,resnet-nano"
+SMALL = "vit-nano,swin-nano,convnext-nano,mvit-nano,resnet-18"
 
 
 @dataclass(frozen=True, kw_only=True)

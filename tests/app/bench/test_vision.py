@@ -29,7 +29,7 @@ TINIES: dict[str, ImageEncoderConfig] = {
     "swin-nano": SwinConfig(width=8, depths=(2, 1), heads=(1, 2), window=4, classes=4),
     "convnext-nano": ConvNextConfig(depths=(1, 1, 1, 1), widths=(4, 8, 8, 8), classes=4),
     "mvit-nano": MvitConfig(image=32, width=8, depths=(1, 1), classes=4),
-    "resnet-nano": ResNetConfig(depth=18, classes=4),
+    "resnet-18": ResNetConfig(depth=18, classes=4),
 }
 PEERS = [(name, peer) for name, tiny in TINIES.items() for peer in FAMILIES[type(tiny)].peers]
 QUICK = ["vision", "--device", "cpu", "--seconds", "0", "--batch", "2"]
@@ -85,7 +85,7 @@ def test_every_family_is_raced_with_its_floor(capsys: pytest.CaptureFixture[str]
 
 
 def test_the_profile_says_where_the_time_goes(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--models", "resnet-nano", "--work", "infer", "--peers", "torchvision"]
+    few = ["--models", "resnet-18", "--work", "infer", "--peers", "torchvision"]
     (race,) = figures(capsys, *few, "--profile")
     spent = race["spent"]["saccade"]
     assert {"convolution", "elementwise and copies"} <= spent.keys()

@@ -37,7 +37,12 @@ def window(
 
 
 def shifted_windows(
-    height: int, width: int, window: tuple[int, int], shift: tuple[int, int]
+    height: int,
+    width: int,
+    window: tuple[int, int],
+    shift: tuple[int, int],
+    *,
+    device: torch.device | None = None,
 ) -> Bool[Tensor, "windows 1 T T"]:
     """Cells of a window see one another where they lie together on the image.
 
@@ -45,7 +50,7 @@ def shifted_windows(
     at the end holds cells from the other side, which are not its neighbours, and cells that are
     none. Rows of windows go from top to bottom, each from left to right.
     """
-    sides = [_side(*each) for each in zip((height, width), window, shift)]
+    sides = [_side(*each, device) for each in zip((height, width), window, shift)]
     side = sides[0][:, None] * (1 + sides[1].max()) + sides[1][None, :]  # a number for each region
     real = (sides[0] > 0)[:, None] & (sides[1] > 0)[None, :]
     (high, wide), whole = window, torch.where(real, side, 0)
@@ -54,12 +59,14 @@ def shifted_windows(
     return ((region[:, :, None] == region[:, None, :]) & (region > 0)[:, None, :])[:, None]
 
 
-def _side(size: int, window: int, shift: int) -> Int[Tensor, " padded"]:
+def _side(
+    size: int, window: int, shift: int, device: torch.device | None
+) -> Int[Tensor, " padded"]:
     """Along one side, after rolling: 1 for cells in their place, 2 for those that came round, 0
     for those that are none.
     """
     padded = -(-size // window) * window
-    cells = torch.arange(padded).roll(-shift)
+    cells = torch.arange(padded, device=device).roll(-shift)
     return torch.where(cells < size, torch.where(cells < shift, 2, 1), 0)
 
 

@@ -56,6 +56,15 @@ B = TypeVar("B", bound=Batch)
 
 
 @runtime_checkable
+class PartlyCompiled(Protocol):
+    """A task whose losses begin with what no compiler can trace: images that vary on the device."""
+
+    def hide_from_compiler(self) -> None:
+        """Let that part run as it is written."""
+        ...
+
+
+@runtime_checkable
 class Batching(Protocol):
     """A data set in batches; every epoch has the same number of them."""
 

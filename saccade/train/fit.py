@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from saccade.errors import CheckpointError, RunError, out_of_memory
 from saccade.models.protocol import Capturable
 from saccade.printable import printable
-from saccade.tasks.base import Batch, Fillable, Task
+from saccade.tasks.base import Batch, Fillable, PartlyCompiled, Task
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
@@ -104,6 +104,8 @@ class Trainer:
         if world.size > 1:
             self.objective = DistributedDataParallel(self.objective)
         if settings.compile:
+            if isinstance(task, PartlyCompiled):
+                task.hide_from_compiler()
             self.objective.compile(dynamic=None if settings.batches == "mixed" else True)
         on_gpu = world.device.type == "cuda"
         self._batch = Prefetch(self._make_batch) if on_gpu else self._make_batch

@@ -375,7 +375,7 @@ BENCH = [
     Wrong("bench decode --size huge", "invalid choice 'huge'"),
     Wrong("bench growth --width 0", "width=0 must be at least 1"),
     Wrong("bench rnn --heads 0", "heads=0 must be at least 1"),
-    Wrong("bench vit --foo", "unrecognized options: --foo"),
+    Wrong("bench vision --foo", "unrecognized options: --foo"),
 ]
 
 EVERY = [*COMMANDS, *TRAIN, *PREDICT, *COMPARE, *EVAL, *LOOK, *EXPORT, *SERVE, *BENCH]

@@ -2,18 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from saccade.app.bench.timing import Work, measure
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.transformer import TransformerConfig
-from saccade.models.vision.vit import VitConfig
+from saccade.models.vision.image_encoder import ImageEncoderConfig
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SIDE = {"cuda": 8192, "cpu": 2048}  # of the matrices whose product is timed
 COPIED = {"cuda": 1 << 30, "cpu": 1 << 28}  # bytes
+ATTENTION = (torch.ops.aten.bmm, torch.ops.aten.baddbmm)
 BACKWARD = 3  # a training step is three passes: one more for the inputs, one for the weights
 
 
@@ -62,12 +67,41 @@ def language_flops(config: GptConfig, rows: int, window: int) -> float:
     return float(BACKWARD * (linear + 4 * D * layers * pairs))
 
 
-def image_flops(config: VitConfig, images: int) -> float:
-    """Of one pass forward of a Vision Transformer, every token of every block counted."""
-    D, tokens = config.width, 1 + config.side**2
-    patches = 3 * config.patch**2 * D * config.side**2
-    blocks = config.depth * (12 * D**2 * tokens + 2 * D * tokens**2)
-    return float(2 * images * (patches + blocks + D * config.classes))
+class Products(TorchDispatchMode):
+    """The operations of each product that is done, and the elements it must read and write.
+
+    Those of attention read nothing: a fused kernel has what it multiplies at hand.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[float, float]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        count = flop_registry.get(func._overloadpacket)
+        if count is not None:
+            tensors = [x for x in (*args, result) if isinstance(x, Tensor)]
+            moved = 0 if func._overloadpacket in ATTENTION else sum(x.numel() for x in tensors)
+            self.found.append((count(*args, **(kwargs or {}), out_val=result), moved))
+        return result
+
+
+@torch.no_grad()
+def image_floor(
+    config: ImageEncoderConfig, images: int, side: int, machine: Machine, number_bytes: int
+) -> float:
+    """Seconds of one pass forward of an image encoder, of its products alone.
+
+    Each must be computed, and must read its input and weights and write its output once; the
+    slower of the two counts. All else could happen on the way, so this is below what is possible.
+    """
+    with torch.device("meta"), Products() as products:
+        config.build().eval()(torch.empty(images, 3, side, side))
+    return sum(
+        max(flops / machine.flops, number_bytes * moved / machine.bandwidth)
+        for flops, moved in products.found
+    )
 
 
 def decoding_floor(

@@ -16,7 +16,9 @@ from saccade.app.bench.timing import Work
 from saccade.blocks.inference.affine import Precision
 from saccade.config import ModelConfig
 from saccade.decode.engine import Decoding
-from saccade.models.inference.lean_vit import CapturedVit, LeanVit
+from saccade.models.inference.encoder import ClassScores, EncoderForInference
+from saccade.models.inference.lean_vit import LeanVit
+from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.models.vision.vit import Vit
 from saccade.tasks.base import Deciding, Task
 from saccade.tasks.translation.translator import Translator
@@ -143,10 +145,15 @@ class Classify:
         raise AssertionError("a bench does not validate")
 
 
-def class_scores(model: Vit, precision: Precision, *, captured: bool) -> Callable[[Tensor], Tensor]:
-    """The scores of a batch of images, as `predict` computes them; captured or not."""
-    lean = LeanVit(model, precision)
-    return CapturedVit(lean) if captured else lean
+def packed_scores(model: nn.Module, precision: Precision) -> ClassScores:
+    """A ViT's, its weights packed once."""
+    assert isinstance(model, Vit)
+    return LeanVit(model, precision)
+
+
+def compiled_scores(model: ImageEncoder, precision: Precision) -> ClassScores:
+    """Those of a form for inference whose kernels torch.compile makes."""
+    return EncoderForInference(model, precision, compiled=True)
 
 
 @torch.no_grad()

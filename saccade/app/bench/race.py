@@ -1,12 +1,13 @@
 """The same work done by Saccade and by what a user would pick instead, in one process, in turn."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 
+from saccade.app.bench.kernels import time_by_group
 from saccade.app.bench.timing import Timing, Work, by_the_wall, held_bytes, measure
 from saccade.errors import ConfigError
 
@@ -73,11 +74,12 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Race:
-    """A job, how all did it, and why some did not."""
+    """A job, how all did it, and why some did not; if asked for, where the time went."""
 
     job: Workload
     rows: tuple[Measurement, ...]
     absent: dict[str, str]
+    spent: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
 
     def heading(self) -> str:
         job, floor = self.job, f"floor {1000 * self.job.floor_seconds:.3g} ms"
@@ -102,7 +104,12 @@ class Race:
         return {name: texts for name, texts in every.items() if set(texts) != {DASH}}
 
     def remarks(self) -> list[str]:
-        return [f"not measured: {peer} ({reason})" for peer, reason in self.absent.items()]
+        spent = (
+            f"{name} spends, ms: " + ", ".join(f"{what} {ms:.2f}" for what, ms in groups.items())
+            for name, groups in self.spent.items()
+        )
+        absent = (f"not measured: {peer} ({reason})" for peer, reason in self.absent.items())
+        return [*spent, *absent]
 
     def table(self) -> dict[str, Any]:
         return asdict(self)
@@ -134,6 +141,7 @@ def run_race(
     device: torch.device,
     seconds: float,
     tell: Tell,
+    profiled: bool = False,
 ) -> Race:
     """Start all, time them in turn, compare. A peer that cannot run is named; it stops nobody."""
     started: dict[str, _Started] = {}
@@ -156,7 +164,12 @@ def run_race(
     if not job.against and others:
         job = replace(job, against=min(others, key=lambda name: times[name].seconds))
     rows = tuple(_row(job, one, times) for one in started.values())
-    return Race(job, rows, absent)
+    spent = {
+        name: {what: ms / job.repeats for what, ms in time_by_group(work, device).items()}
+        for name, work in works.items()
+        if profiled
+    }
+    return Race(job, rows, absent, spent)
 
 
 def check_peers(peers: str, known: Sequence[str]) -> None:

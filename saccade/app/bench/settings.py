@@ -94,11 +94,13 @@ class RaceSettings(ABC):
     def results(self, machine: Machine, tell: Tell) -> Iterator["Result"]:
         """Table after table, each as soon as it is measured."""
 
-    def race_all(self, entries: Iterable[Entries], tell: Tell) -> Iterator[Race]:
+    def race_all(
+        self, entries: Iterable[Entries], tell: Tell, *, profiled: bool = False
+    ) -> Iterator[Race]:
         """A race for each workload; its contenders are made when its turn comes."""
+        how: dict[str, Any] = {"device": self.where, "seconds": self.seconds, "tell": tell}
         for job, contenders in entries:
-            chosen = choose(contenders, self.peers)
-            yield run_race(job, chosen, device=self.where, seconds=self.seconds, tell=tell)
+            yield run_race(job, choose(contenders, self.peers), **how, profiled=profiled)
 
     @property
     def where(self) -> torch.device:

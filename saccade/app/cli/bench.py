@@ -15,7 +15,7 @@ from saccade.app.bench.race import or_dash
 from saccade.app.bench.rnn import RnnBench
 from saccade.app.bench.settings import RaceSettings, Result
 from saccade.app.bench.train import TrainBench
-from saccade.app.bench.vit import VitBench
+from saccade.app.bench.vision import VisionBench
 from saccade.app.cli.options import parse
 from saccade.app.cli.output import print_json, say, show_help, show_table, tell
 from saccade.errors import ConfigError
@@ -26,7 +26,7 @@ Measure Saccade beside what a user would pick instead, in the same run.
 
   train     an update of a Transformer and of a language model
   decode    greedy decoding and beam search of a Transformer
-  vit       an update and the class scores of a Vision Transformer
+  vision    an update and the class scores of ViT, Swin, ConvNeXt, MViT and ResNet
   rnn       an RNN with attention beside a loop over single words
   growth    how cost grows with length, number of sentences and width
   look      attention with statistics of where it looks beside the fused kernel
@@ -37,7 +37,7 @@ Settings = TypeVar("Settings")
 BENCHES: dict[str, type[RaceSettings] | type[LookBench]] = {
     "train": TrainBench,
     "decode": DecodeBench,
-    "vit": VitBench,
+    "vision": VisionBench,
     "rnn": RnnBench,
     "growth": GrowthBench,
     "look": LookBench,

@@ -11,15 +11,12 @@ from torch import Tensor
 
 from saccade.attention.attend import fused
 from saccade.attention.kernels.train.linear import Linear
-from saccade.blocks.capture import CapturedCall
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.inference.packed import joint_product
 from saccade.blocks.stack import packable, packed
 from saccade.errors import ConfigError
 from saccade.models.vision.vit import Vit, class_features
-
-MOST = 4  # captured shapes, each of which holds memory
 
 
 class LeanVit:
@@ -52,20 +49,3 @@ class ImageRows(Prefill):
 
     def class_tokens(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "B D"]:
         return x.view(*self.shape, -1)[:, 0].contiguous()
-
-
-class CapturedVit:
-    """A lean one whose kernels a GPU launches by itself, for each of the first shapes it meets."""
-
-    def __init__(self, lean: LeanVit) -> None:
-        self.lean = lean
-        self._captured: dict[torch.Size, CapturedCall] = {}
-
-    def __call__(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
-        call = self._captured.get(image.shape)
-        if call is None:
-            if not image.is_cuda or len(self._captured) == MOST:
-                return self.lean(image)
-            call = CapturedCall(self.lean, image.to(self.lean.dtype))
-            self._captured[image.shape] = call
-        return call(image)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -62,6 +63,11 @@ def image_axis(shape: tuple[int, int], cells: tuple[float, float], *, special: i
     """A grid on an image, by where its first cell lies and how far the next is, in pixels."""
     first, apart = cells
     return Axis("image", "grid", *shape, special, first=first / apart, pixels=apart)
+
+
+def for_kernels(image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B 3 H W"]:
+    """The same, its channels last in memory on a GPU, whose convolutions want them there."""
+    return image.contiguous(memory_format=torch.channels_last) if image.is_cuda else image
 
 
 class ImageEncoder(nn.Module, ABC):

@@ -20,7 +20,12 @@ from saccade.blocks.mlp import FeedForward
 from saccade.blocks.patches import resized
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, halved
+from saccade.models.vision.image_encoder import (
+    ImageEncoder,
+    ImageEncoderConfig,
+    for_kernels,
+    halved,
+)
 from saccade.models.vision.pooling_attention import EPSILON, PoolingAttention, Shape
 
 STRIDE = 4  # of the stem; each later stage halves the map
@@ -246,7 +251,7 @@ class Mvit(ImageEncoder):
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> tuple[Float[Tensor, "B T D"], Shape]:
         """The class token, if there is one, and each cell after a stage; and the map's shape."""
-        stage, maps = self.checked(stage), self.patches(image)
+        stage, maps = self.checked(stage), self.patches(for_kernels(image))
         x, shape = maps.flatten(2).mT, (maps.shape[2], maps.shape[3])
         if self.class_token is not None:
             x = torch.cat([self.class_token.expand(x.shape[0], 1, -1), x], dim=1)

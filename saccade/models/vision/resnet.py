@@ -8,6 +8,7 @@ pooling, stages 2 to 5 are `layer1` to `layer4`. For small images, as the paper'
 stem neither strides nor pools: cells are 1, 1, 2, 4 and 8 pixels.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +16,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.config import check_positive
-from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, halved
+from saccade.models.vision.image_encoder import (
+    ImageEncoder,
+    ImageEncoderConfig,
+    for_kernels,
+    halved,
+)
 
 Depth = Literal[10, 18, 34, 50, 101, 152]
 
@@ -69,13 +75,28 @@ BLOCKS: dict[Depth, tuple[int, int, int, int]] = {
 }
 
 
-class BasicBlock(nn.Module):
-    """Two 3×3 convolutions around which the input goes by.
+class ResidualBlock(nn.Module, ABC):
+    """Convolutions around which the input goes by.
 
-        y = relu(norm(W₂ * relu(norm(W₁ * x))) + shortcut(x))
-
-    Neighbours lie `apart` cells from one another before and after the first.
+    y = relu(norm(Wₙ * … relu(norm(W₁ * x))) + shortcut(x))
     """
+
+    downsample: nn.Sequential
+
+    @abstractmethod
+    def convolutions(self) -> list[tuple[nn.Conv2d, nn.Module]]:
+        """Each with the norm after it."""
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 h w"]:
+        *before, (last, norm) = self.convolutions()
+        y = x
+        for conv, after in before:
+            y = after(conv(y)).relu_()
+        return norm(last(y)).add_(self.downsample(x)).relu_()
+
+
+class BasicBlock(ResidualBlock):
+    """Two 3×3 convolutions. Neighbours lie `apart` cells before and after the first."""
 
     def __init__(self, inputs: int, width: int, *, stride: int, apart: tuple[int, int]) -> None:
         super().__init__()
@@ -85,16 +106,12 @@ class BasicBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(width)
         self.downsample = _shortcut(inputs, width, stride)
 
-    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 h w"]:
-        y = self.bn1(self.conv1(x)).relu_()
-        y = self.bn2(self.conv2(y))
-        return y.add_(self.downsample(x)).relu_()
+    def convolutions(self) -> list[tuple[nn.Conv2d, nn.Module]]:
+        return [(self.conv1, self.bn1), (self.conv2, self.bn2)]
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(ResidualBlock):
     """A 3×3 convolution between two 1×1 that narrow and widen again, fourfold.
-
-        y = relu(norm(W₃ * relu(norm(W₂ * relu(norm(W₁ * x))))) + shortcut(x))
 
     Neighbours lie `apart` cells from one another before and after the 3×3.
     """
@@ -109,11 +126,8 @@ class Bottleneck(nn.Module):
         self.bn3 = nn.BatchNorm2d(4 * width)
         self.downsample = _shortcut(inputs, 4 * width, stride)
 
-    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 h w"]:
-        y = self.bn1(self.conv1(x)).relu_()
-        y = self.bn2(self.conv2(y)).relu_()
-        y = self.bn3(self.conv3(y))
-        return y.add_(self.downsample(x)).relu_()
+    def convolutions(self) -> list[tuple[nn.Conv2d, nn.Module]]:
+        return [(self.conv1, self.bn1), (self.conv2, self.bn2), (self.conv3, self.bn3)]
 
 
 def _wide(inputs: int, outputs: int, *, stride: int, dilation: int) -> nn.Conv2d:
@@ -163,7 +177,7 @@ class ResNet(ImageEncoder):
     ) -> Float[Tensor, "B C h w"]:
         """The map after a stage: h = ⌈H / 2ⁿ⌉ after n halvings; where dilated, stage 5 has none."""
         stage = self.checked(stage)
-        x = self.bn1(self.conv1(image)).relu_()
+        x = self.bn1(self.conv1(for_kernels(image))).relu_()
         if stage == 1:
             return x
         x = self.maxpool(x)

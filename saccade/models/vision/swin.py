@@ -9,7 +9,7 @@ is local. It departs from their code in having no absolute positions beside the 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -23,6 +23,7 @@ from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.parameters import FREE, Role
+from saccade.attention.tables import kept_table
 from saccade.blocks.dropout import Dropout, growing
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.patches import CORNERS, Patches, ShiftedPatches, to_corners
@@ -122,29 +123,26 @@ class MapWindows(NamedTuple):
         return x[:, : self.height, : self.width]
 
 
-@lru_cache(maxsize=64)
-@torch.inference_mode(False)  # what is kept serves training too
+@kept_table
 def _mask(windows: MapWindows, device: torch.device) -> Bool[Tensor, "windows 1 T T"]:
     height, width, window, shift = windows
-    return masks.shifted_windows(height, width, window, shift).to(device)
+    return masks.shifted_windows(height, width, window, shift, device=device)
 
 
-@lru_cache(maxsize=64)
-@torch.inference_mode(False)
+@kept_table
 def _others(cells: int, device: torch.device) -> Bool[Tensor, "1 1 T T"]:
     return masks.not_itself(cells, cells, device=device)
 
 
-@lru_cache(maxsize=64)
-@torch.inference_mode(False)
+@kept_table
 def relative_index(window: tuple[int, int], side: int, device: torch.device) -> Int[Tensor, "T T"]:
     """Which row of a table of (2 side − 1)² offsets belongs to each pair of cells.
 
     (Δy + side − 1) · (2 side − 1) + Δx + side − 1
     """
-    y, x = torch.meshgrid(*(torch.arange(size) for size in window), indexing="ij")
+    y, x = torch.meshgrid(*(torch.arange(size, device=device) for size in window), indexing="ij")
     down, across = (one.flatten()[:, None] - one.flatten()[None, :] for one in (y, x))
-    return ((down + side - 1) * (2 * side - 1) + across + side - 1).to(device)
+    return (down + side - 1) * (2 * side - 1) + across + side - 1
 
 
 class WindowAttention(MultiHeadAttention):

@@ -134,6 +134,9 @@ class Classification:
         copies = chosen[:, None] + count * torch.arange(repeats)
         return copies.flatten()[:count].tensor_split(self.batches_per_epoch)
 
+    def hide_from_compiler(self) -> None:
+        self.vary.hide_from_compiler()
+
     def losses(self, model: ImageNetwork, batch: ImageBatch) -> dict[str, Float[Tensor, ""]]:
         """How far scores z are from the targets t, which are mixed as the images are.
 

@@ -1,7 +1,7 @@
 """How images vary while a classifier is trained, all of it on the device, in batches."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -115,6 +115,11 @@ class Vary:
         x = self._steps.apply(images, drawn[:-1])
         with torch.autocast(x.device.type, enabled=False):
             return self._mixing(x, drawn[-1])
+
+    def hide_from_compiler(self) -> None:
+        """Its steps are many small ones over few bytes, and some cannot be traced."""
+        hidden: Any = torch.compiler.disable(self.shown)
+        self.shown = hidden
 
     def plain(self, images: UInt8[Tensor, "B 3 K K"]) -> Float[Tensor, "B 3 H W"]:
         """Images as they are, when nobody learns from them."""

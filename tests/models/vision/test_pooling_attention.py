@@ -1,11 +1,13 @@
 """Pooling attention against its formula, query by query and key by key."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from saccade.models.vision.pooling_attention import Pool, PoolingAttention
+from saccade.models.vision.pooling_attention import Pool, PoolingAttention, with_offsets
 
 HEADS, WIDTH, SHAPE = 2, 8, (4, 6)
 
@@ -50,8 +52,16 @@ def by_hand(
 @pytest.mark.parametrize("strides", [(1, 1), (1, 2), (2, 1), (2, 2)])
 @pytest.mark.parametrize("relative", [True, False])
 @pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("wide", [True, False])
 @torch.no_grad()
-def test_it_is_its_formula(strides: tuple[int, int], relative: bool, residual: bool) -> None:
+def test_it_is_its_formula(
+    strides: tuple[int, int],
+    relative: bool,
+    residual: bool,
+    wide: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("saccade.models.vision.pooling_attention.widens", lambda _: wide)
     torch.manual_seed(0)
     cells = (max(SHAPE) // strides[0], max(SHAPE) // strides[1])
     site = PoolingAttention(
@@ -73,3 +83,25 @@ def test_it_is_its_formula(strides: tuple[int, int], relative: bool, residual: b
     assert shape == (SHAPE[0] // strides[0], SHAPE[1] // strides[0])
     expected = torch.stack([by_hand(site, one, strides, residual=residual) for one in x])
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_longer_vectors_are_the_bias(extra: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same values, gradients and weights shown, with and without a class token."""
+    torch.manual_seed(0)
+    keys, queries, found = (2, 3), 8, list[list[Tensor]]()
+    given = [
+        torch.randn(2, 2, count, width, dtype=torch.float64)
+        for count, width in [(extra + queries, 5), (extra + 6, 5), (extra + 6, 5), (queries, 5)]
+    ]
+    for wide in (True, False):
+        monkeypatch.setattr("saccade.models.vision.pooling_attention.widens", lambda _, w=wide: w)
+        q, k, v, offsets = (one.clone().requires_grad_() for one in given)
+        shown: list[Any] = []
+        watch: Any = lambda view, to=shown: to.append(view.scores().softmax(-1))  # noqa: E731
+        read = with_offsets(q, k, v, offsets, keys, watch)
+        read.square().sum().backward()
+        found.append([read, *shown, *(g for x in (q, k, v, offsets) if (g := x.grad) is not None)])
+    assert len(found[0]) == 6
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)

@@ -1,5 +1,7 @@
 """Every image once an epoch, losses as their formulas say, figures of what was held out."""
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -139,6 +141,42 @@ def test_the_binary_loss_takes_every_class_that_is_there_at_all() -> None:
     each = F.binary_cross_entropy_with_logits(model(shown.images), there, reduction="none")
     expected = each.mean(dim=1).sum().item()
     assert total_loss(small, model, batch).item() == pytest.approx(expected, 1e-5)
+
+
+COMPILED = """
+import torch
+from torch import nn
+from saccade.models.vision.vit import VitConfig
+from saccade.tasks.base import Preparation
+from saccade.tasks.classification.data import ClassificationSettings
+from saccade.tasks.classification.task import Classification
+from saccade.tasks.classification.vary import VarySettings
+from saccade.train.distributed import World
+from saccade.train.fit import Trainer
+from saccade.train.settings import TrainSettings
+
+def lightly(module, **how):
+    module._compiled_call_impl = torch.compile(module._call_impl, backend="eager")
+
+nn.Module.compile = lightly
+vary = VarySettings(crop="shift", flip=True, policy="auto", erase=0.5, mixup=1.0, cutmix=1.0)
+losses = []
+for compiled in (False, True):
+    torch.manual_seed(0)
+    settings = ClassificationSettings(scenes=23, image=32, vary=vary)
+    task = Classification(settings, Preparation(budget=6, seed=0))
+    model = VitConfig(image=32, patch=16, width=8, depth=1, heads=2, classes=8).build()
+    how = TrainSettings(learning_rate=1e-3, warmup=0, batches="mixed", compile=compiled)
+    trainer = Trainer(model, task, how, World(0, 1, torch.device("cpu")))
+    losses.append(torch.tensor([trainer.update().loss for _ in range(2)]))
+torch.testing.assert_close(*losses)
+"""
+
+
+@pytest.mark.slow
+def test_a_compiled_update_is_the_plain_one_whatever_the_images_go_through() -> None:
+    # In a process of its own: here, signatures are checked, which cannot be traced.
+    subprocess.run([sys.executable, "-c", COMPILED], check=True)
 
 
 def test_shards_share_a_batch_and_one_without_rows_counts_nothing() -> None:

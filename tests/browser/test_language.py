@@ -202,4 +202,4 @@ def test_even_attention_on_a_short_text_is_not_called_local(open_page: Open) -> 
     opened.page.locator("#heads").scroll_into_view_if_needed()
     opened.page.wait_for_selector(".trait:not(:empty)")
     labels = opened.page.locator(".tile .trait").all_inner_texts()
-    assert labels == ["", "local 1.00"]
+    assert labels == ["spread out", "local 1.00"]  # even attention is just that

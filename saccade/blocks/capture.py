@@ -1,6 +1,8 @@
 """The one recorder of CUDA graphs: a call is captured once, and then a GPU launches its kernels."""
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -36,7 +38,7 @@ class CapturedCall:
                 call(*self._inputs)
             torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with _CAPTURING:
+        with _CAPTURING, _uncollected():
             torch.cuda.synchronize()
             # Only this thread's calls must be capturable: others prepare batches meanwhile.
             how: dict[str, Any] = {"pool": pool, "capture_error_mode": "thread_local"}
@@ -50,6 +52,18 @@ class CapturedCall:
                 here.copy_(new, non_blocking=True)
         self.replay()
         return tree_map(_clone, self._outputs)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Nothing is cleared away meanwhile: a graph that goes would spoil the one being captured."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _clone(x: Any) -> Any:

@@ -12,6 +12,8 @@ from saccade.train.settings import TrainSettings
 from tests.models.inference.test_encoder import FAMILIES, trained
 
 CUDA = torch.device("cuda")
+# Torch's own compiler imports what torch calls deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -265,13 +265,14 @@ def _look(
     best, places = largest(logs, max(keep.top, 1), block.group)  # (h, t, many)
     entropy = -LN2 * logs.mul_(weights).sum(dim=-1)  # from here on the logs are free memory
     hidden = best <= UNSEEN / 2
-    if found.holds and found.view.sink is None:  # they sum to one, whatever the kernel has rounded
+    if found.view.sink is None:  # they sum to one, whatever the kernel has rounded
         total = weights.sum(dim=-1, keepdim=True)
         total.masked_fill_(total == 0, 1.0)
-        weights /= total
-        best -= total.log2()
-        total = total[..., 0]
-        lse, entropy = lse + total.log(), entropy / total + total.log()
+        entropy = entropy / total[..., 0] + total[..., 0].log()
+        if found.holds:
+            weights /= total
+            best -= total.log2()
+            lse = lse + total[..., 0].log()
     places = (places + block.first).masked_fill_(hidden, -1)
     best, keys = best.exp2_(), found.view.shape[3]
     seen = {

@@ -89,10 +89,10 @@ BUILT_IN: dict[str, Recipe] = {
         system="S18",
         lecture="DeiT III",
         model=replace(
-            vit.PRESETS["vit-nano"], layer_scale=0.1, class_position=False, drop_path=0.02
+            vit.PRESETS["vit-nano"], layer_scale=0.5, class_position=False, drop_path=0.02
         ),
         task=_SHAPES,
-        train=_ON_SHAPES,
+        train=replace(_ON_SHAPES, steps=7200),
     ),
     "sl-vit": Recipe(
         about="ViT for few images: shifted patches and local self-attention",
@@ -124,7 +124,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="ConvNeXt",
         model=convnext.PRESETS["convnext-nano"],
         task=_SHAPES,
-        train=replace(_ON_SHAPES, steps=3600),
+        train=replace(_ON_SHAPES, steps=4800),
     ),
 }
 

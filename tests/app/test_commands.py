@@ -101,7 +101,7 @@ def test_every_option_that_a_message_names_is_there(
     commands += [
         ["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos", "vit")
     ]
-    commands += [["export"], ["serve"], ["describe"], ["demo"]]
+    commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)
     known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}
     root = Path(saccade.__file__).parent

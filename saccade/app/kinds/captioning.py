@@ -39,12 +39,10 @@ from saccade.app.look.settings import (
     refuse_selection,
 )
 from saccade.attention.look.glance import Glance
-from saccade.data.images.given import AnyImage, an_image, pixels_of
-from saccade.data.images.members import Member
+from saccade.data.images.given import AnyImage, an_image, image_name, pixels_of
 from saccade.data.readers import image_splits
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
-from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.captioning.captioner import (
     ImageCaptioner,
@@ -138,7 +136,7 @@ class CaptioningModel:
         made: list[CaptionPrediction] = []
         for first in range(0, len(images), self.tool.batch):
             some = dict(enumerate(images[first : first + self.tool.batch], start=first))
-            names = [_name(one, number) for number, one in some.items()]
+            names = [image_name(one, number) for number, one in some.items()]
             prepared = [
                 self.tool.prepare(one, name=name) for one, name in zip(some.values(), names)
             ]
@@ -163,12 +161,6 @@ class CaptioningModel:
     ) -> CaptionPrediction:
         others = tuple(self._prediction(given, other, how) for other in one.others)
         return CaptionPrediction(*given, one.text, one.score, others, one, self, how)
-
-
-def _name(image: AnyImage, number: int) -> str:
-    if isinstance(image, Member):
-        return image.name
-    return printable(image) if isinstance(image, str | Path) else f"image {number}"
 
 
 def _load(run: LoadedRun) -> CaptioningModel:

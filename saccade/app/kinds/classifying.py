@@ -1,7 +1,6 @@
 """A trained classifier in Python: what an image shows, and what in it the class came from."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, overload
 
 import torch
@@ -14,10 +13,8 @@ from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_look
 from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings, make_selection
-from saccade.data.images.given import AnyImage, an_image, pixels_of
-from saccade.data.images.members import Member
+from saccade.data.images.given import AnyImage, an_image, image_name, pixels_of
 from saccade.errors import ConfigError
-from saccade.printable import printable
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.classification.classifier import Guess, ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings
@@ -109,7 +106,7 @@ class ClassificationModel:
         made: list[ClassPrediction] = []
         for first in range(0, len(images), self.tool.batch):
             some = images[first : first + self.tool.batch]
-            names = [_name(one, first + place) for place, one in enumerate(some)]
+            names = [image_name(one, first + place) for place, one in enumerate(some)]
             prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
             found = self.tool.probabilities(torch.stack(prepared))
             for name, one, pixels, chances in zip(names, some, prepared, found):
@@ -121,12 +118,6 @@ class ClassificationModel:
     def look(self, image: AnyImage, *, of: str | None = None, **select: Any) -> ImageLook:
         """Tell what an image shows, and what in it the class came from."""
         return self.predict(image).look(of=of, **select)
-
-
-def _name(image: AnyImage, number: int) -> str:
-    if isinstance(image, Member):
-        return image.name
-    return printable(image) if isinstance(image, str | Path) else f"image {number}"
 
 
 def load_classifier(run: LoadedRun) -> ClassificationModel:

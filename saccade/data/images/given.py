@@ -13,6 +13,7 @@ from saccade.data.images.decode import ImageError, upright
 from saccade.data.images.decode import decode as decode_image
 from saccade.data.images.members import Member
 from saccade.errors import DataError
+from saccade.printable import printable
 
 AnyImage = str | Path | bytes | Member | Image.Image | np.ndarray | Tensor
 
@@ -23,6 +24,13 @@ def an_image(given: object) -> Any:
         what = type(given).__name__
         raise DataError(f"{what} is no image; give a file, its bytes, an array or a list of these")
     return given
+
+
+def image_name(image: AnyImage, number: int) -> str:
+    """That of its file, or its number among others."""
+    if isinstance(image, Member):
+        return image.name
+    return printable(image) if isinstance(image, str | Path) else f"image {number}"
 
 
 def pixels_of(image: AnyImage, *, name: str = "", short: int) -> UInt8[Tensor, "3 H W"]:

@@ -268,11 +268,10 @@ def _look(
     if found.view.sink is None:  # they sum to one, whatever the kernel has rounded
         total = weights.sum(dim=-1, keepdim=True)
         total.masked_fill_(total == 0, 1.0)
-        entropy = entropy / total[..., 0] + total[..., 0].log()
-        if found.holds:
-            weights /= total
-            best -= total.log2()
-            lse = lse + total[..., 0].log()
+        weights /= total
+        best -= total.log2()
+        total = total[..., 0]
+        lse, entropy = lse + total.log(), entropy / total + total.log()
     places = (places + block.first).masked_fill_(hidden, -1)
     best, keys = best.exp2_(), found.view.shape[3]
     seen = {

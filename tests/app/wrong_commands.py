@@ -214,7 +214,7 @@ COMPARE = [
     Wrong("compare {lm} --figure top1", "there are: loss", "compare {lm} --figure loss"),
     Wrong("compare {lm} --split test", "`saccade eval ", "eval {lm} --split test --keep"),
     Wrong("compare {lm} --split ../x", "is no name of a split"),
-    Wrong("eval {tr} --keep --data good.txt", "leave --data out", "eval {tr} --keep"),
+    Wrong("eval {cls} --keep --data few", "leave --data out", "eval {cls} --keep"),
 ]
 
 EVAL = [

@@ -43,7 +43,8 @@ def observe(view: View, keep: Keep) -> Glance:
         return found.glance()
     room, every, (high, wide) = _scores_of_block(view), batch * heads, found.cell
     shape = GroupShape.of(keys, max(keep.top, 1), wide)
-    cut = queries >= LONG and (view.causal or view.reach is not None)
+    long = LONG * max(1, torch.get_num_threads() // MOST_THREADS)  # many share no small parts
+    cut = queries >= long and (view.causal or view.reach is not None)
     chunk = -(-queries // (CHUNKS * high)) * high if cut else queries
     parts = -(-every // max(1, room // (chunk * keys)))
     together = -(-every // parts)

@@ -30,7 +30,7 @@ MOST = 10_000_000  # of any size in it
 
 
 class PublishedSizes:
-    """Somebody else's settings, for none of which anybody vouches; absent ones are as by default."""
+    """Somebody else's settings, which may be anything; where they are silent, their defaults."""
 
     def __init__(self, table: dict[str, Any], where: str) -> None:
         self.table, self.where = table, where

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.data.images.constants import constant
-from saccade.data.images.counter_random import uniform
+from saccade.data.images.counter_random import uniforms
 from saccade.data.images.resample import Filter, cubic, resample
 from saccade.errors import ConfigError
 
@@ -57,23 +57,25 @@ class Augment:
 
     def draw(
         self, indices: Int[Tensor, " B"], *, seed: int = 0, epoch: int = 0
-    ) -> tuple[Float[Tensor, "B _"], ...]:
-        """What is random in each step, so that another device can take the steps."""
-        return tuple(
-            uniform(indices, step.draws, seed=seed, epoch=epoch, stream=place)
-            for place, step in enumerate(self.steps)
-        )
+    ) -> Float[Tensor, "B draws"]:
+        """What is random in the steps, so that another device can take them."""
+        return uniforms(indices, self.draws, seed=seed, epoch=epoch)
+
+    @property
+    def draws(self) -> dict[int, int]:
+        """How many numbers each step takes, by its place."""
+        return {place: step.draws for place, step in enumerate(self.steps)}
 
     def apply(
         self,
         images: UInt8[Tensor, "B 3 H W"] | Float[Tensor, "B 3 H W"],
-        drawn: tuple[Float[Tensor, "B _"], ...],
+        drawn: Float[Tensor, "B draws"],
     ) -> Float[Tensor, "B 3 h w"]:
         """The steps where the images are; also under autocast in the images' precision."""
         x = images.float() / 255 if images.dtype == torch.uint8 else images
         with torch.autocast(x.device.type, enabled=False):
-            for step, u in zip(self.steps, drawn):
-                x = step(x, u.to(x.device))
+            for step, u in zip(self.steps, drawn.to(x.device).split(tuple(self.draws.values()), 1)):
+                x = step(x, u)
         return x
 
 

@@ -40,7 +40,7 @@ POWER: Weights = (0, 0, 0, 0, 1)
 class Formula(NamedTuple):
     """The numbers of an operation, as sums of what its amount gives.
 
-    (x, y) ← (xx x + xy y + x0, yx x + yy y + y0)        from the middle of the image
+    (x, y) ← (xx x + yx y + x0, xy x + yy y + y0)        from the middle of the image
     level ← slope · q + offset + pull · mean        if level < start
     level ← high_slope · q + high_offset        else, where q = step · ⌊level / step⌋
     image ← (1 − factor) · other + factor · image

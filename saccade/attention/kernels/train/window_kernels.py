@@ -17,29 +17,15 @@ HIDDEN = tl.constexpr(-1e30)
 
 
 @triton.jit
-def _place(window, t, shape):
+def _place(places, window, t, cells, ALL: tl.constexpr):
     """Where on its map cell t of a window lies, whether it is a cell, and of which region.
 
-    The map is filled up to whole windows and rolled; what came round is of another region.
+    A window that is all of its map needs no table.
     """
-    height, breadth, high, wide, down, across = shape
-    rows, columns = tl.cdiv(height, high), tl.cdiv(breadth, wide)
-    window = window % (rows * columns)
-    y = window // columns * high + t // wide + down
-    x = window % columns * wide + t % wide + across
-    below, beyond = y >= rows * high, x >= columns * wide
-    y = tl.where(below, y - rows * high, y)
-    x = tl.where(beyond, x - columns * wide, x)
-    real = (t < high * wide) & (y < height) & (x < breadth)
-    return y * breadth + x, real, 2 * below.to(tl.int32) + beyond.to(tl.int32)
-
-
-@triton.jit
-def _first_cell(window, shape):
-    """Which of all cells is the first of the window's map."""
-    height, breadth, high, wide, _, _ = shape
-    count = tl.cdiv(height, high) * tl.cdiv(breadth, wide)
-    return (window // count).to(tl.int64) * (height * breadth)
+    code = tl.where(t < cells, t * 8, -1)
+    if not ALL:
+        code = tl.load(places + window * cells + t, mask=t < cells, other=-1)
+    return code >> 3, code >= 0, code & 7
 
 
 @triton.jit
@@ -59,12 +45,15 @@ def _store(pointer, x, cell, real, stride, width: tl.constexpr, WIDTH: tl.conste
 
 
 @triton.jit
-def _load_keys(own, inner, window, s, shape, width: tl.constexpr, WIDTH: tl.constexpr):
-    """Keys and values of cells s, their regions (−1 where there is no cell), and their places."""
-    cell, real, region = _place(window, s, shape)
+def _load_keys(
+    own, inner, places, window, s, cells,
+    ALL: tl.constexpr, width: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """Keys and values of cells s, and where they lie."""
+    cell, real, region = _place(places, window, s, cells, ALL)
     k = _load(own + inner, cell, real, 3 * inner, width, WIDTH)
     v = _load(own + 2 * inner, cell, real, 3 * inner, width, WIDTH)
-    return k, v, s, tl.where(real, region, -1), cell, real
+    return k, v, s, region, cell, real
 
 
 @triton.jit
@@ -76,26 +65,15 @@ def _store_keys(own, inner, dk, dv, keys, width: tl.constexpr, WIDTH: tl.constex
 
 @triton.jit
 def _added(
-    offsets, scales, scale, head, heads, side, shape,
-    ITSELF: tl.constexpr, BIASED: tl.constexpr, LEARNT: tl.constexpr, S: tl.constexpr,
-):  # fmt: skip
-    """What scores are multiplied by, and what is added for each pair of cells, in powers of two.
-
-    Who is never seen is hidden.
-    """
-    _, _, high, wide, _, _ = shape
+    biases, scales, scale, head, BIASED: tl.constexpr, LEARNT: tl.constexpr, S: tl.constexpr
+):
+    """What scores are multiplied by, and what `spread` has for each pair of cells."""
     bias = scale
     if LEARNT:
         scale = tl.load(scales + head).to(tl.float32)
     if BIASED:
         t, s = tl.arange(0, S)[:, None], tl.arange(0, S)[None, :]
-        down, across = t // wide - s // wide, t % wide - s % wide
-        row = (down + side - 1) * (2 * side - 1) + across + side - 1
-        seen = (t < high * wide) & (s < high * wide)
-        bias = tl.load(offsets + row * heads + head, mask=seen, other=0.0).to(tl.float32) * LOG2E
-        if not ITSELF:
-            seen = seen & (t != s)
-        bias = tl.where(seen, bias, HIDDEN)
+        bias = tl.load(biases + head * S * S + t * S + s)
     return scale, bias
 
 
@@ -144,29 +122,26 @@ def _weights(
 
 @triton.jit
 def forward(
-    qkv, out, offsets, scales, scale, side, windows, programs, heads,
-    height, breadth, high, wide, down, across,
+    qkv, out, places, biases, scales, scale, windows, programs, heads,
+    size, count, cells,
     ITSELF: tl.constexpr, REGIONS: tl.constexpr, BIASED: tl.constexpr, LEARNT: tl.constexpr,
-    TILE: tl.constexpr, TILES: tl.constexpr, S: tl.constexpr, REST: tl.constexpr,
+    ALL: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr, S: tl.constexpr, REST: tl.constexpr,
     width: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Output = A v, for one head of every so-manieth window."""
-    shape, cells = (height, breadth, high, wide, down, across), high * wide
     head, inner = tl.program_id(0) % heads, heads * width
-    scale, bias = _added(
-        offsets, scales, scale, head, heads, side, shape, ITSELF, BIASED, LEARNT, S
-    )
+    scale, bias = _added(biases, scales, scale, head, BIASED, LEARNT, S)
     s, s2 = tl.arange(0, S), S + tl.arange(0, REST if REST else S)
     for window in range(tl.program_id(0) // heads, windows, programs):
-        first = _first_cell(window, shape)
+        first, which = (window // count).to(tl.int64) * size, window % count
         own = qkv + first * (3 * inner) + head * width
-        keys = _load_keys(own, inner, window, s, shape, width, WIDTH)
+        keys = _load_keys(own, inner, places, which, s, cells, ALL, width, WIDTH)
         rest = keys
         if REST:
-            rest = _load_keys(own, inner, window, s2, shape, width, WIDTH)
+            rest = _load_keys(own, inner, places, which, s2, cells, ALL, width, WIDTH)
         for tile in range(TILES):
             t = tile * TILE + tl.arange(0, TILE)
-            cell, real, here = _place(window, t, shape)
+            cell, real, here = _place(places, which, t, cells, ALL)
             q = _load(own, cell, real, 3 * inner, width, WIDTH)
             p, p2, share = _weights(
                 q, t, here, keys, rest, scale, bias, cells, ITSELF, REGIONS, BIASED, REST
@@ -204,19 +179,18 @@ def _back(q, do, keys, rest, p, p2, dk, dk2, dv, dv2, REST: tl.constexpr):
 
 @triton.jit
 def _keep(
-    sums, by_pair, by_scale, by_query, by_value, head, heads, cells,
-    BIASED: tl.constexpr, LEARNT: tl.constexpr, SUMMED: tl.constexpr,
+    sums, own, head, heads, BIASED: tl.constexpr, LEARNT: tl.constexpr, SUMMED: tl.constexpr,
     S: tl.constexpr, width: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a program has summed: for pairs of cells, for the scale, for biases of q, k and v.
 
-    A bias that all keys share changes no weight, and values with a bias are read with that bias.
+    A bias that all keys share changes no weight.
     """
+    by_pair, by_scale, by_query, by_value = own
     if BIASED:
         t, s = tl.arange(0, S)[:, None], tl.arange(0, S)[None, :]
-        at = sums + (head * cells + t) * cells + s
-        tl.store(at, by_pair, mask=(t < cells) & (s < cells))
-        sums += heads * cells * cells
+        tl.store(sums + head * S * S + t * S + s, by_pair)
+        sums += heads * S * S
     if LEARNT:
         tl.store(sums + head, tl.sum(tl.sum(by_scale, 1), 0))
         sums += heads
@@ -229,66 +203,95 @@ def _keep(
 
 
 @triton.jit
-def backward(
-    qkv, grad, slopes, sums, offsets, scales, scale, side, windows, programs, heads, size,
-    height, breadth, high, wide, down, across,
+def _queries_back(
+    qkv, grad, slopes, places, which, keys, rest, scale, bias, inner, cells, sums,
     ITSELF: tl.constexpr, REGIONS: tl.constexpr, BIASED: tl.constexpr, LEARNT: tl.constexpr,
-    SUMMED: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr, S: tl.constexpr,
-    REST: tl.constexpr, width: tl.constexpr, WIDTH: tl.constexpr,
+    SUMMED: tl.constexpr, ALL: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr,
+    S: tl.constexpr, REST: tl.constexpr, width: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """∂v = Aᵀ ∂o        ∂q = ∂E k · scale        ∂k = ∂Eᵀ q · scale."""
-    shape, cells = (height, breadth, high, wide, down, across), high * wide
-    head, inner = tl.program_id(0) % heads, heads * width
-    scale, bias = _added(
-        offsets, scales, scale, head, heads, side, shape, ITSELF, BIASED, LEARNT, S
-    )
-    s, s2 = tl.arange(0, S), S + tl.arange(0, REST if REST else S)
-    by_pair, by_cell = tl.zeros([TILE, S], tl.float32), tl.zeros([TILE, WIDTH], tl.float32)
-    by_scale, by_query, by_value = by_cell, by_cell, by_cell  # threads meet only at the end
-    for window in range(tl.program_id(0) // heads, windows, programs):
-        first = _first_cell(window, shape)
-        own, out = first * (3 * inner) + head * width, first * inner + head * width
-        keys = _load_keys(qkv + own, inner, window, s, shape, width, WIDTH)
-        rest, dk, dv = keys, tl.zeros([S, WIDTH], tl.float32), tl.zeros([S, WIDTH], tl.float32)
-        dk2, dv2 = dk, dv
-        if REST:
-            rest = _load_keys(qkv + own, inner, window, s2, shape, width, WIDTH)
-            dk2 = tl.zeros([REST, WIDTH], tl.float32)
-            dv2 = dk2
-        for tile in range(TILES):
-            t = tile * TILE + tl.arange(0, TILE)
-            cell, real, here = _place(window, t, shape)
-            q = _load(qkv + own, cell, real, 3 * inner, width, WIDTH)
-            do = _load(grad + out, cell, real, inner, width, WIDTH)
-            p, p2, share = _weights(
-                q, t, here, keys, rest, scale, bias, cells, ITSELF, REGIONS, BIASED, REST
-            )
-            p, p2 = p * share[:, None], p2 * share[:, None]
-            dq, de, dk, dk2, dv, dv2 = _back(q, do, keys, rest, p, p2, dk, dk2, dv, dv2, REST)
-            _store(slopes + own, dq * scale, cell, real, 3 * inner, width, WIDTH)
-            if BIASED:
-                by_pair += de
-            if LEARNT:
-                by_scale += q * dq
-            if SUMMED:
-                by_query += dq * scale
-                by_value += tl.where((share > 0)[:, None], do, 0.0)
-        _store_keys(slopes + own, inner, dk * scale, dv, keys, width, WIDTH)
-        if REST:
-            _store_keys(slopes + own, inner, dk2 * scale, dv2, rest, width, WIDTH)
-    _keep(
-        sums + (tl.program_id(0) // heads).to(tl.int64) * size, by_pair, by_scale, by_query,
-        by_value, head, heads, cells, BIASED, LEARNT, SUMMED, S, width, WIDTH,
-    )  # fmt: skip
+    """What the queries of a window learn is stored; what others learn of them is summed."""
+    by_pair, by_scale, by_query, by_value = sums
+    dk = tl.zeros([S, WIDTH], tl.float32)
+    dk2 = tl.zeros([REST if REST else S, WIDTH], tl.float32)
+    dv, dv2 = dk, dk2
+    for tile in range(TILES):
+        t = tile * TILE + tl.arange(0, TILE)
+        cell, real, here = _place(places, which, t, cells, ALL)
+        q = _load(qkv, cell, real, 3 * inner, width, WIDTH)
+        do = _load(grad, cell, real, inner, width, WIDTH)
+        p, p2, share = _weights(
+            q, t, here, keys, rest, scale, bias, cells, ITSELF, REGIONS, BIASED, REST
+        )
+        p, p2 = p * share[:, None], p2 * share[:, None]
+        dq, de, dk, dk2, dv, dv2 = _back(q, do, keys, rest, p, p2, dk, dk2, dv, dv2, REST)
+        _store(slopes, dq * scale, cell, real, 3 * inner, width, WIDTH)
+        if BIASED:
+            by_pair += de
+        if LEARNT:
+            by_scale += q * dq
+        if SUMMED:  # values with a bias are read with that bias, by whoever sees anything
+            by_query += dq * scale
+            by_value += do if ITSELF else tl.where((share > 0)[:, None], do, 0.0)
+    return dk, dk2, dv, dv2, (by_pair, by_scale, by_query, by_value)
 
 
 @triton.jit
-def by_offset(by_pair, out, heads, high, wide, side, S: tl.constexpr):
-    """The sum over all pairs of cells that lie as far apart."""
-    offset, head, cells = tl.program_id(0), tl.program_id(1), high * wide
+def backward(
+    qkv, grad, slopes, sums, places, biases, scales, scale, windows, programs, heads, summed,
+    size, count, cells,
+    ITSELF: tl.constexpr, REGIONS: tl.constexpr, BIASED: tl.constexpr, LEARNT: tl.constexpr,
+    SUMMED: tl.constexpr, ALL: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr,
+    S: tl.constexpr, REST: tl.constexpr, width: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """∂v = Aᵀ ∂o        ∂q = ∂E k · scale        ∂k = ∂Eᵀ q · scale."""
+    head, inner = tl.program_id(0) % heads, heads * width
+    scale, bias = _added(biases, scales, scale, head, BIASED, LEARNT, S)
+    s, s2 = tl.arange(0, S), S + tl.arange(0, REST if REST else S)
+    by_pair, by_cell = tl.zeros([TILE, S], tl.float32), tl.zeros([TILE, WIDTH], tl.float32)
+    own_sums = by_pair, by_cell, by_cell, by_cell  # for each cell: threads meet only at the end
+    for window in range(tl.program_id(0) // heads, windows, programs):
+        first, which = (window // count).to(tl.int64) * size, window % count
+        own, out = first * (3 * inner) + head * width, first * inner + head * width
+        keys = _load_keys(qkv + own, inner, places, which, s, cells, ALL, width, WIDTH)
+        rest = keys
+        if REST:
+            rest = _load_keys(qkv + own, inner, places, which, s2, cells, ALL, width, WIDTH)
+        dk, dk2, dv, dv2, own_sums = _queries_back(
+            qkv + own, grad + out, slopes + own, places, which, keys, rest, scale, bias, inner,
+            cells, own_sums, ITSELF, REGIONS, BIASED, LEARNT, SUMMED, ALL, TILE, TILES, S, REST,
+            width, WIDTH,
+        )  # fmt: skip
+        _store_keys(slopes + own, inner, dk * scale, dv, keys, width, WIDTH)
+        if REST:
+            _store_keys(slopes + own, inner, dk2 * scale, dv2, rest, width, WIDTH)
+    sums += (tl.program_id(0) // heads).to(tl.int64) * summed
+    _keep(sums, own_sums, head, heads, BIASED, LEARNT, SUMMED, S, width, WIDTH)
+
+
+@triton.jit
+def spread(offsets, biases, heads, cells, wide, side, ITSELF: tl.constexpr, S: tl.constexpr):
+    """For each pair of a window's cells the number of their offset, in powers of two.
+
+    Who is never seen is hidden.
+    """
+    head, t, s = tl.program_id(0), tl.arange(0, S)[:, None], tl.arange(0, S)[None, :]
+    down, across = t // wide - s // wide, t % wide - s % wide
+    row = (down + side - 1) * (2 * side - 1) + across + side - 1
+    seen = (t < cells) & (s < cells)
+    if not ITSELF:
+        seen = seen & (t != s)
+    found = tl.load(offsets + row * heads + head, mask=seen, other=0.0).to(tl.float32)
+    tl.store(biases + head * S * S + t * S + s, tl.where(seen, found * LOG2E, HIDDEN))
+
+
+@triton.jit
+def gather(by_pair, by_offset, heads, cells, wide, side, S: tl.constexpr):
+    """The way back from `spread`: the sum over all pairs of cells that lie as far apart."""
+    offset, head, high = tl.program_id(0), tl.program_id(1), cells // wide
     down, across = offset // (2 * side - 1) - side + 1, offset % (2 * side - 1) - side + 1
     s = tl.arange(0, S)
     y, x = s // wide + down, s % wide + across
     inside = (s < cells) & (y >= 0) & (y < high) & (x >= 0) & (x < wide)
-    at = by_pair + (head * cells + y * wide + x) * cells + s
-    tl.store(out + offset * heads + head, tl.sum(tl.load(at, mask=inside, other=0.0), 0))
+    at = by_pair + head * S * S + (y * wide + x) * S + s
+    total = tl.sum(tl.load(at, mask=inside, other=0.0), 0)
+    tl.store(by_offset + offset * heads + head, total)

@@ -10,48 +10,51 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from saccade.attention.kernels.train import window_kernels as kernels
+from saccade.attention.tables import kept_table
 from saccade.data.rows import few
 
 
 class Launch(NamedTuple):
-    """How a kernel runs: queries at a time, warps and stages of a program, programs in all."""
+    """How a kernel runs: queries at a time, warps of a program, loads ahead, programs in all."""
 
     tile: int
     warps: int
     stages: int = 1
     programs: int = 4224
+    registers: int | None = None  # at most, of a thread
 
 
 # By the number of keys that a program holds.
 FORWARD = {
     16: Launch(16, 1, programs=8448),
     32: Launch(32, 2),
-    64: Launch(64, 4),
-    80: Launch(16, 1),
+    64: Launch(64, 4, stages=2, programs=1584),
+    80: Launch(32, 2),
     96: Launch(32, 2),
     128: Launch(64, 4),
 }
 BACKWARD = {
     16: Launch(16, 1, programs=8448),
     32: Launch(32, 2),
-    64: Launch(64, 4, programs=1584),
-    80: Launch(16, 1),
-    96: Launch(32, 2),
+    64: Launch(64, 4, stages=2, programs=1584),
+    80: Launch(32, 2, registers=168),
+    96: Launch(32, 2, registers=168),
     128: Launch(32, 4),
 }
 
 
 class _Windows(NamedTuple):
-    """Windows over a batch of maps: sizes as the kernels take them."""
+    """Windows over a batch of maps, each rolled by a shift before it is cut into them."""
 
     maps: int
-    height: int
-    breadth: int
     heads: int
     width: int
+    height: int
+    breadth: int
     high: int
     wide: int
     down: int
@@ -60,20 +63,33 @@ class _Windows(NamedTuple):
     @classmethod
     def over(cls, qkv: Tensor, window: list[int], shift: list[int]) -> "_Windows":
         maps, height, breadth, _, heads, width = qkv.shape
-        return cls(maps, height, breadth, heads, width, *window, *shift)
+        return cls(maps, heads, width, height, breadth, *window, *shift)
 
     @property
     def cells(self) -> int:
         return self.high * self.wide
 
     @property
-    def count(self) -> int:
-        rows, columns = -(-self.height // self.high), -(-self.breadth // self.wide)
-        return self.maps * rows * columns
+    def of_a_map(self) -> int:
+        return -(-self.height // self.high) * -(-self.breadth // self.wide)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.height, self.breadth, self.high, self.wide, self.down, self.across
+    def count(self) -> int:
+        return self.maps * self.of_a_map
+
+    @property
+    def all(self) -> bool:
+        """Whether a window is all of its map."""
+        return (self.height, self.breadth) == (self.high, self.wide)
+
+    @property
+    def regions(self) -> bool:
+        """Whether some cells of a window lie elsewhere on the map, or are none."""
+        tiled = self.height % self.high == 0 and self.breadth % self.wide == 0
+        return not tiled or (self.down, self.across) != (0, 0)
+
+    def places(self, device: torch.device) -> Tensor | None:
+        return None if self.all else _places(*self[3:], device)
 
     def launch(self, table: dict[int, Launch], *, biased: bool) -> tuple[Launch, dict[str, Any]]:
         """How to run, and sizes that are compiled for.
@@ -86,10 +102,10 @@ class _Windows(NamedTuple):
             keys, rest = 64, few(self.cells - 64)
         launch = table[keys + rest]
         tile = keys if biased else min(launch.tile, keys)
-        whole = self.height % self.high == 0 and self.breadth % self.wide == 0
         return launch, {
-            "REGIONS": not whole or self.down > 0 or self.across > 0,
+            "REGIONS": self.regions,
             "BIASED": biased,
+            "ALL": self.all,
             "TILE": tile,
             "TILES": -(-self.cells // tile),
             "S": keys,
@@ -98,12 +114,63 @@ class _Windows(NamedTuple):
             "WIDTH": few(self.width),
             "num_warps": max(launch.warps, 8) if tile == 128 else launch.warps,
             "num_stages": launch.stages,
+            "maxnreg": launch.registers,
         }
 
     def programs(self, launch: Launch) -> int:
-        """As many for each head: so many that each has the same number of windows, or nearly."""
+        """For each head: so many that all have the same number of windows, or nearly."""
         each = -(-self.count * self.heads // launch.programs)
         return -(-self.count // each)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Cells and windows of a map, cells of a window."""
+        return self.height * self.breadth, self.of_a_map, self.cells
+
+    def spread(self, offsets: Tensor | None, *, itself: bool) -> Tensor | None:
+        """The number of each pair of cells, filled up to what a program holds."""
+        if offsets is None:
+            return None
+        keys = few(self.cells)
+        biases = offsets.new_empty(self.heads, keys, keys, dtype=torch.float32)
+        kernels.spread[(self.heads,)](
+            offsets.contiguous(), biases, self.heads, self.cells, self.wide, _side(offsets),
+            ITSELF=itself, S=keys, num_warps=4,
+        )  # fmt: skip
+        return biases
+
+    def gathered(self, by_pair: Tensor, offsets: Tensor) -> Tensor:
+        """The way back."""
+        by_offset = by_pair.new_empty(offsets.shape)
+        kernels.gather[(len(offsets), self.heads)](
+            by_pair, by_offset, self.heads, self.cells, self.wide, _side(offsets),
+            S=few(self.cells), num_warps=1,
+        )  # fmt: skip
+        return by_offset
+
+
+def _side(offsets: Tensor) -> int:
+    """Of the windows that the offsets are for: there are (2 side − 1)²."""
+    return (isqrt(len(offsets)) + 1) // 2
+
+
+@kept_table
+def _places(
+    height: int, breadth: int, high: int, wide: int, down: int, across: int, device: torch.device
+) -> Int[Tensor, "windows T"]:
+    """Where on the map each cell of a window lies, and in three bits of which region; −1 for none.
+
+    Those that came round when the map was rolled are of other regions.
+    """
+    y, x = (
+        torch.arange(-(-size // side) * side, device=device).roll(-shift)
+        for size, side, shift in ((height, high, down), (breadth, wide, across))
+    )
+    region = 2 * (y < down)[:, None] + (x < across)[None, :]
+    inside = (y < height)[:, None] & (x < breadth)[None, :]
+    code = torch.where(inside, (y[:, None] * breadth + x[None, :]) * 8 + region, -1)
+    cut = code.unflatten(0, (-1, high)).unflatten(2, (-1, wide)).transpose(1, 2)
+    return cut.flatten(2).flatten(0, 1).int()
 
 
 @torch.library.custom_op("saccade::window_attention", mutates_args=())
@@ -126,12 +193,13 @@ def window_attention(
     already: here they only get their gradients.
     """
     qkv, windows = qkv.contiguous(), _Windows.over(qkv, window, shift)
-    launch, sizes = windows.launch(FORWARD, biased=offsets is not None)
+    launch, compiled = windows.launch(FORWARD, biased=offsets is not None)
     programs = windows.count if offsets is None else windows.programs(launch)
     out = qkv.new_empty(*qkv.shape[:3], windows.heads * windows.width)
     kernels.forward[(programs * windows.heads,)](
-        qkv, out, offsets, scales, scale, _side(offsets), windows.count, programs, windows.heads,
-        *windows.shape, ITSELF=itself, LEARNT=scales is not None, **sizes,
+        qkv, out, windows.places(qkv.device), windows.spread(offsets, itself=itself), scales, scale,
+        windows.count, programs, windows.heads, *windows.sizes,
+        ITSELF=itself, LEARNT=scales is not None, **compiled,
     )  # fmt: skip
     return out
 
@@ -150,40 +218,30 @@ def _gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """To the product as it lies, to the offsets, and what else is summed, end to end."""
     qkv, windows = qkv.contiguous(), _Windows.over(qkv, window, shift)
-    launch, sizes = windows.launch(BACKWARD, biased=offsets is not None)
+    launch, compiled = windows.launch(BACKWARD, biased=offsets is not None)
     alone = offsets is None and not summed
     programs = windows.count if alone else windows.programs(launch)
     pairs, rest = _sums(windows, offsets, scales, summed=summed)
-    slopes = torch.empty_like(qkv)
-    sums = qkv.new_empty(programs, pairs + rest, dtype=torch.float32)
+    slopes, sums = torch.empty_like(qkv), qkv.new_empty(programs, pairs + rest, dtype=torch.float32)
     kernels.backward[(programs * windows.heads,)](
-        qkv, grad.contiguous(), slopes, sums, offsets, scales, scale, _side(offsets),
-        windows.count, programs, windows.heads, pairs + rest, *windows.shape,
-        ITSELF=itself, LEARNT=scales is not None, SUMMED=summed, **sizes,
+        qkv, grad.contiguous(), slopes, sums, windows.places(qkv.device),
+        windows.spread(offsets, itself=itself), scales, scale,
+        windows.count, programs, windows.heads, pairs + rest, *windows.sizes,
+        ITSELF=itself, LEARNT=scales is not None, SUMMED=summed, **compiled,
     )  # fmt: skip
     totals = sums.sum(dim=0) if pairs + rest else sums.new_empty(0)
     if offsets is None:
         return slopes, sums.new_empty(0), totals
-    by_offset = sums.new_empty(offsets.shape)
-    kernels.by_offset[(len(offsets), windows.heads)](
-        totals, by_offset, windows.heads, windows.high, windows.wide, _side(offsets),
-        S=few(windows.cells), num_warps=1,
-    )  # fmt: skip
-    return slopes, by_offset, totals[pairs:].clone()
+    return slopes, windows.gathered(totals, offsets), totals[pairs:].clone()
 
 
 def _sums(
     windows: _Windows, offsets: Tensor | None, scales: Tensor | None, *, summed: bool
 ) -> tuple[int, int]:
     """How many numbers are summed: for pairs of cells; for scales and biases."""
-    pairs = 0 if offsets is None else windows.heads * windows.cells**2
+    pairs = 0 if offsets is None else windows.heads * few(windows.cells) ** 2
     rest = 0 if scales is None else windows.heads
     return pairs, rest + 3 * windows.heads * windows.width * summed
-
-
-def _side(offsets: Tensor | None) -> int:
-    """Of the windows that the offsets were made for."""
-    return 0 if offsets is None else (isqrt(len(offsets)) + 1) // 2
 
 
 @window_attention.register_fake

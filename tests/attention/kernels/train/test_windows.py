@@ -67,7 +67,8 @@ def plain(
         qkv = qkv + torch.stack([b - b.detach() for b in biases]).view(3, case.heads, -1).to(qkv)
     q, k, v = (x.flatten(1, 2).transpose(1, 2) for x in qkv.unbind(3))  # (B, N, cells, K)
     near, down, across = (x.to(qkv.device) for x in neighbours(case))
-    scores = q @ k.mT * (SCALE if scales is None else scales[:, None, None])
+    q = (q * (SCALE if scales is None else scales[:, None, None])).to(k)
+    scores = q @ k.mT
     if table is not None:
         side = case.offsets
         row = (down + side - 1) * (2 * side - 1) + across + side - 1

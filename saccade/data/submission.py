@@ -1,4 +1,4 @@
-"""Predictions as GLUE's leaderboard takes them: a TSV file of index and prediction for each task."""
+"""Predictions as GLUE's leaderboard takes them: for each task a TSV file of index and prediction."""
 
 import math
 from collections.abc import Sequence

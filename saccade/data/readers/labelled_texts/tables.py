@@ -219,7 +219,8 @@ def _has_tags(names: list[str], columns: TextColumns) -> bool:
     if columns.task != "auto":
         return columns.kind == "tags"
     words = columns.text in WORDS if columns.text else bool(find_column(names, WORDS))
-    return words and bool(find_column(names, [columns.label] if columns.label else TAGS))
+    tags = find_column(names, [columns.label] if columns.label else TAGS)
+    return words and bool(tags or not find_column(names, TEXTS))
 
 
 def _glue_label(task: GlueTask, value: object, key: str, names: Sequence[str]) -> Label:

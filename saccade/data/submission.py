@@ -1,4 +1,4 @@
-"""Predictions as GLUE's leaderboard takes them: for each task a TSV file of index and prediction."""
+"""Predictions as GLUE's leaderboard takes them: a TSV file for each task, a row for each text."""
 
 import math
 from collections.abc import Sequence

@@ -26,7 +26,7 @@ def test_train_and_what_is_held_out_of_it_are_all_rows_once(tmp_path: Path) -> N
     train, valid = (held_out_part(read, split, 0.1).rows for split in ("train", "valid"))
     assert sorted(train + valid) == sorted(read.rows)
     assert Counter(row.label for row in valid) == {"a": 18, "b": 2}
-    with pytest.raises(DataError, match="held_out=0, and 200 texts .* give one, or --held-out"):
+    with pytest.raises(DataError, match=r"held_out=0, and 200 texts .* give one, or --held-out"):
         held_out_part(read, "valid", 0)
     with pytest.raises(DataError, match="too few to hold some out for validation; add texts"):
         held_out_part(read, "valid", 0.001)

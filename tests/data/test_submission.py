@@ -67,5 +67,5 @@ def test_what_the_leaderboard_would_refuse_is_not_written(tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="1 predictions for 2 rows of RTE: there must be one for"):
         write_submission(tmp_path / "x.tsv", GLUE["RTE"], ["entailment"], ["0", "1"])
     assert not (tmp_path / "x.tsv").exists()
-    with pytest.raises(WriteError, match="cannot write .*no/x.tsv: No such file or directory"):
+    with pytest.raises(WriteError, match=r"cannot write .*no/x.tsv: No such file or directory"):
         write_submission(tmp_path / "no" / "x.tsv", GLUE["RTE"], ["entailment"])

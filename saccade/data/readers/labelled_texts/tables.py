@@ -189,7 +189,7 @@ def first_cells(file: NamedFile) -> list[str]:
 
 def is_cola(cells: Sequence[str]) -> bool:
     """Whether a line is a row of CoLA's: source, label, star, sentence."""
-    return len(cells) == len(COLA) and cells[1] in ("0", "1") and cells[2] in ("", "*")
+    return len(cells) == len(COLA) and cells[1] in ("0", "1") and set(cells[2]) <= set("*?#%")
 
 
 def number_in(label: str) -> float | None:

@@ -32,7 +32,7 @@ STARTS = [
     Wrong(f"{GPT} --init {{gpt}} --model.heads 3", "width=16 does not divide into heads=3"),
     Wrong(
         f"train gpt --unit stream --init {{gpt}} {SMALL}",
-        "window=256 is more than the model's longest=12; give --window 12, or",
+        "more than the model's longest=12; give --window 12, or --model.longest",
         f"train gpt --unit stream --init {{gpt}} --window 12 {SMALL}",
     ),
 ]

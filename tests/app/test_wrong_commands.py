@@ -19,10 +19,11 @@ from tests.app.conftest import QUICK
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_image_commands import CLASSES
+from tests.app.wrong_start_commands import STARTS
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES]
+EVERY = [*MOST, *CLASSES, *STARTS]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 

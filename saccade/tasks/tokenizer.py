@@ -1,7 +1,7 @@
 """The tokenizer as an asset of a task: trained once, kept in the run's folder."""
 
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from saccade.data.vocabulary import Level, Vocabulary
 from saccade.tasks.base import Preparation
@@ -24,19 +24,24 @@ class TokenizerSettings(Protocol):
 
 
 def trained_tokenizer(
-    settings: TokenizerSettings, texts: Iterable[str], how: Preparation
+    settings: TokenizerSettings, texts: Iterable[str], how: Preparation, *, masks: bool = False
 ) -> Vocabulary:
-    """The run's own tokenizer if it has one, else one that is learnt from the texts."""
+    """The run's own tokenizer if it has one, else one that is learnt from the texts.
+
+    With `masks` it has a token in place of hidden words.
+    """
     kept = how.asset(TOKENIZER)
     if kept is not None:
         return Vocabulary.load(kept)
-    return learnt(settings, texts)
+    return learnt(settings, texts, masks=masks)
 
 
-def learnt(settings: TokenizerSettings, texts: Iterable[str]) -> Vocabulary:
+def learnt(
+    settings: TokenizerSettings, texts: Iterable[str], *, masks: bool = False
+) -> Vocabulary:
     """What a task's settings make of some texts."""
-    size, lowercase = settings.vocabulary, settings.lowercase
-    return Vocabulary.train(texts, level=settings.level, size=size, lowercase=lowercase)
+    sizes: dict[str, Any] = {"size": settings.vocabulary, "lowercase": settings.lowercase}
+    return Vocabulary.train(texts, level=settings.level, **sizes, masks=masks)
 
 
 def tokenizer_asset(vocabulary: Vocabulary) -> dict[str, bytes]:

@@ -36,9 +36,7 @@ def trained_tokenizer(
     return learnt(settings, texts, masks=masks)
 
 
-def learnt(
-    settings: TokenizerSettings, texts: Iterable[str], *, masks: bool = False
-) -> Vocabulary:
+def learnt(settings: TokenizerSettings, texts: Iterable[str], *, masks: bool = False) -> Vocabulary:
     """What a task's settings make of some texts."""
     sizes: dict[str, Any] = {"size": settings.vocabulary, "lowercase": settings.lowercase}
     return Vocabulary.train(texts, level=settings.level, **sizes, masks=masks)

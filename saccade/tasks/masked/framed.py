@@ -59,20 +59,16 @@ class Frame:
     def around(self, *sides: "PlainTexts") -> FramedTexts:
         """Texts of each side, framed together."""
         count = len(sides[0].lengths)
-        lengths = torch.stack(
-            [
-                torch.ones(count, dtype=torch.long) if part.side is None else sides[part.side].lengths
-                for part in self.parts
-            ],
-            dim=1,
-        )  # (B, parts)
-        part_of = torch.arange(len(self.parts)).repeat(count).repeat_interleave(lengths.flatten())
-        tokens, begins = torch.empty_like(part_of), torch.ones_like(part_of, dtype=torch.bool)
-        for number, part in enumerate(self.parts):
+        parts = [
+            PlainTexts.repeated(part.token, count) if part.side is None else sides[part.side]
+            for part in self.parts
+        ]
+        lengths = torch.stack([part.lengths for part in parts], dim=1)  # (B, parts)
+        part_of = torch.arange(len(parts)).repeat(count).repeat_interleave(lengths.flatten())
+        tokens, begins = torch.empty_like(part_of), torch.empty_like(part_of, dtype=torch.bool)
+        for number, part in enumerate(parts):
             here = part_of == number
-            tokens[here] = torch.tensor(part.token) if part.side is None else sides[part.side].tokens
-            if part.side is not None:
-                begins[here] = sides[part.side].begins
+            tokens[here], begins[here] = part.tokens, part.begins
         types = torch.tensor([part.type for part in self.parts])[part_of]
         return FramedTexts(tokens, types, begins, lengths.sum(dim=1))
 
@@ -83,6 +79,12 @@ class PlainTexts(NamedTuple):
     tokens: Int[Tensor, " total"]
     begins: Bool[Tensor, " total"]
     lengths: Int[Tensor, " B"]
+
+    @classmethod
+    def repeated(cls, token: int, count: int) -> "PlainTexts":
+        """One token, again and again."""
+        ones = torch.ones(count, dtype=torch.long)
+        return cls(token * ones, ones.bool(), ones)
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,21 @@ class EncodedLines:
     def windows(self, size: int, end: int) -> "EncodedLines":
         """All texts in a row, an end between each two, cut into pieces of so many tokens."""
         return EncodedLines(
-            _cut(self.tokens, size, end), None if self.begins is None else _cut(self.begins, size, 1)
+            _cut(self.tokens, size, end),
+            None if self.begins is None else _cut(self.begins, size, 1),
         )
+
+    def longest_words(self) -> Int[Tensor, " lines"]:
+        """How many pieces the longest word of each text has."""
+        lengths = self.tokens.lengths
+        if self.begins is None:
+            return torch.ones_like(lengths)
+        begins = self.begins.flat.bool().clone()
+        begins[self.tokens.starts[:-1][lengths > 0]] = True  # a piece may be cut off its word
+        first = begins.nonzero()[:, 0]
+        sizes = torch.cat([first, torch.tensor([len(begins)])]).diff()
+        of = torch.bucketize(first, self.tokens.starts, right=True) - 1
+        return torch.zeros_like(lengths).scatter_reduce_(0, of, sizes, "amax")
 
     def take(self, rows: Int[Tensor, " B"]) -> PlainTexts:
         tokens, lengths = self.tokens.take(rows)
@@ -165,6 +180,11 @@ class TextRows:
         """What is known of each text, of all that are read at a time."""
         alone = of_line[self.first]
         return alone if self.second is None else alone + of_line[self.second]
+
+    def largest(self, of_line: Int[Tensor, " lines"]) -> Int[Tensor, " rows"]:
+        """The larger of what is known of two texts."""
+        alone = of_line[self.first]
+        return alone if self.second is None else torch.maximum(alone, of_line[self.second])
 
     def where(self, kept: Bool[Tensor, " rows"]) -> "TextRows":
         second = None if self.second is None else self.second[kept]

@@ -17,7 +17,7 @@ from torch import Tensor
 from saccade.data.images.counter_random import uniform_at
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
-from saccade.tasks.masked.framed import FramedTexts
+from saccade.tasks.masked.framed import FramedTexts, TextRows
 
 MASKED, REPLACED = 0.8, 0.1  # of the chosen words; the rest stays as it is
 CHOICE, FATE, SUBSTITUTE = range(3)  # streams of random numbers
@@ -63,6 +63,19 @@ class Masking:
         """How many of so many words are hidden, whole words aside: at least one."""
         return (self.share * words.double() + 0.5).long().clamp(min=1) * (words > 0)
 
+    def words(self, texts: TextRows) -> Int[Tensor, " rows"]:
+        """How many words of each may be hidden."""
+        lines = texts.lines.tokens
+        return texts.summed(_sums(self.hideable[lines.flat.long()].long(), lines.starts))
+
+    def most(self, texts: TextRows) -> Int[Tensor, " rows"]:
+        """How many words of each are hidden at most: the last whole word may be half too long."""
+        target = self.target(self.words(texts))
+        if not self.whole_words:
+            return target
+        longest = texts.largest(texts.lines.longest_words())
+        return torch.maximum(target + longest // 2, longest)
+
     def hide(self, texts: FramedTexts, index: Int[Tensor, " B"], *, epoch: int) -> HiddenWords:
         """Hide words of each text, whose random numbers are those of its index."""
         row = torch.repeat_interleave(torch.arange(len(index)), texts.lengths)
@@ -103,3 +116,9 @@ class Masking:
         chosen = torch.empty_like(taken)
         chosen[order] = taken
         return may & chosen[word]
+
+
+def _sums(x: Int[Tensor, " total"], starts: Int[Tensor, " boundaries"]) -> Int[Tensor, " lines"]:
+    """Of each stretch; some may be empty."""
+    totals = torch.cat([x.new_zeros(1), x.cumsum(0)])
+    return totals[starts[1:]] - totals[starts[:-1]]

@@ -30,7 +30,7 @@ from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.masked import masked_document, masked_look
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.data.readers import splits
-from saccade.errors import ConfigError
+from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
 from saccade.tasks.masked.figures import masked_figures
 from saccade.tasks.masked.filler import BlankFiller, BlankWord, FilledText
@@ -178,6 +178,8 @@ def evaluate(
     masking = fixed_masking(settings, filler.vocabulary)
     rows = text_rows(settings, filler.vocabulary, texts, longest=longest, seed=0)
     kept = rows.where((rows.lengths <= longest) & (masking.words(rows) > 0))
+    if not len(kept):
+        raise DataError(f"none of the {len(rows):,} texts has words and at most {longest} tokens")
     return {
         "split": split or Path(settings.data).name,
         "texts": len(kept),

@@ -58,6 +58,11 @@ def token_after(decode: Decode, before: list[int], token: int, entry: str) -> st
     """
     before = before[-BEFORE:]
     known, longer = decode(before).rstrip(PART), decode([*before, token])
-    if longer.endswith(PART) and _BYTES.keys() >= set(entry):
-        return "".join(f"<0x{_BYTES[letter]:02X}>" for letter in entry)
+    if longer.endswith(PART) and (content := entry_bytes(entry)):
+        return "".join(f"<0x{byte:02X}>" for byte in content)
     return longer.removeprefix(known)
+
+
+def entry_bytes(entry: str) -> bytes:
+    """What a byte-level tokenizer means by an entry; nothing where it is none of its."""
+    return bytes(_BYTES[letter] for letter in entry) if _BYTES.keys() >= set(entry) else b""

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from saccade.data.vocabulary import CONTROL, OURS, Level, SpecialTokens, Vocabulary
+from saccade.data.vocabulary import CONTROL, HIDDEN, OURS, Level, SpecialTokens, Vocabulary
 from saccade.errors import ConfigError, RunError
 
-PAD, START, END, UNKNOWN = OURS
+PAD, START, END, UNKNOWN = OURS[:4]
 
 TEXTS = [
     "I think therefore I am",
@@ -223,7 +223,7 @@ FOREIGN = {"bert": Vocabulary(bert_like()), "gpt-2": Vocabulary(gpt_like())}
 
 
 def test_the_special_tokens_of_a_foreign_tokenizer_are_found() -> None:
-    assert FOREIGN["bert"].special == SpecialTokens(pad=0, start=2, end=3, unknown=1)
+    assert FOREIGN["bert"].special == SpecialTokens(pad=0, start=2, end=3, unknown=1, mask=4)
     gpt = FOREIGN["gpt-2"]
     last = len(gpt) - 1
     assert gpt.special == SpecialTokens(pad=last, start=last, end=last, unknown=None)
@@ -276,3 +276,33 @@ def test_a_tokenizer_without_start_and_end_is_refused(tmp_path: Path) -> None:
     bare.save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(RunError, match=f"tokenizer.json is not a tokenizer: {message}"):
         Vocabulary.load(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_token_for_hidden_words_is_the_fifth_and_only_when_asked_for(
+    level: Level, tmp_path: Path
+) -> None:
+    assert TRAINED[level].mask is None
+    vocabulary = Vocabulary.train([*TEXTS, HIDDEN], level=level, size=400, masks=True)
+    assert vocabulary.special == OURS._replace(mask=4)
+    assert vocabulary.mask == 4
+    path = tmp_path / "tokenizer.json"
+    path.write_text(vocabulary.to_json())
+    assert Vocabulary.load(path).special == vocabulary.special
+    assert 4 not in vocabulary.encode(f"I {HIDDEN} am")
+    assert vocabulary.pieces([4]) == [HIDDEN]
+    assert min(vocabulary.encode(TEXTS[0])) > 4
+    assert HIDDEN in vocabulary.decode([*vocabulary.encode("I"), 4])
+
+
+def test_names_that_a_tokenizer_declares_come_before_those_of_mere_words() -> None:
+    words = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "<pad>", "<s>", "</s>", "<unk>", "a"]
+    tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}))
+    assert Vocabulary(tokenizer).special == SpecialTokens(0, 1, 2, 3)
+    tokenizer.add_special_tokens(words[4:8])
+    assert Vocabulary(tokenizer).special == SpecialTokens(4, 5, 6, 7)
+
+
+def test_texts_that_start_with_padding_are_marians() -> None:
+    tokenizer = Tokenizer(models.WordLevel({"</s>": 0, "<unk>": 1, "<pad>": 2}))
+    assert Vocabulary(tokenizer).special == SpecialTokens(pad=2, start=2, end=0, unknown=1)

@@ -17,7 +17,7 @@ from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.tokenizer import tokenizer_asset
 from saccade.tasks.translation.task import TranslationSettings
 
-PAD, START, END, _ = OURS
+PAD, START, END = OURS.pad, OURS.start, OURS.end
 
 
 class Padded(NamedTuple):

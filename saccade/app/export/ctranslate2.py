@@ -56,7 +56,9 @@ def write_ctranslate2(
         name: tensor.detach().float().cpu().clone() for name, tensor in model.state_dict().items()
     }
     made, words = family.make(config, weights), vocabulary.entries()
-    _, start, end, unknown = (None if n is None else words[n] for n in vocabulary.special)
+    special = vocabulary.special
+    start, end = words[special.start], words[special.end]
+    unknown = None if special.unknown is None else words[special.unknown]
     made.config.layer_norm_epsilon = EPSILON
     made.config.unk_token, made.config.bos_token, made.config.eos_token = unknown, start, end
     if family.translates:

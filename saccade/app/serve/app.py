@@ -19,7 +19,7 @@ from saccade.app.serve.http.stream import EventStream, Waiting
 from saccade.app.serve.image_decoder import ImageDecoder
 from saccade.app.serve.jobs import look_job, predict_job
 from saccade.app.serve.metrics import Metrics
-from saccade.app.serve.requests import FORM, READER, Reading, ReadRequest
+from saccade.app.serve.requests import FORM, READER, ReadRequest, RequestBody
 from saccade.app.serve.runs import ServedRun
 from saccade.app.serve.schema import LookRequest, PredictRequest, Schemas
 from saccade.app.serve.settings import ServeSettings
@@ -158,7 +158,7 @@ class Visit:
         """What is asked for; pictures and large bodies are read by a thread of their own."""
         request, service = self._request, self._service
         body, kind = await request.body(), request.headers["content-type"]
-        reading = Reading(body, kind, schema, service.runs, service.settings, service.decoder)
+        reading = RequestBody(body, kind, schema, service.runs, service.settings, service.decoder)
         asked = reading.at_once()
         if asked is None:
             waiting = self.submit(READER, Job(reading, name=self.id))

@@ -48,7 +48,7 @@ class ReadRequest:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RequestBody:
     """The body of a request, yet to be read."""
 
     body: bytes

@@ -163,7 +163,7 @@ def test_a_run_is_given_the_pixels_that_the_library_gives_it(server: LocalServer
     for schema in (service.schemas.predict, service.schemas.look):
         kind = "application/json"
         limits = service.settings
-        asked = reading.Reading(body, kind, schema, service.runs, limits, service.decoder)()
+        asked = reading.RequestBody(body, kind, schema, service.runs, limits, service.decoder)()
         (given,) = asked.given
         seen = given.seen_by(tool) if isinstance(given, ShownImage) else given
         assert torch.equal(seen, tool.prepare(raw))

@@ -36,7 +36,7 @@ from tests.models.captioners import (
 )
 from tests.models.text.test_transformer import torch_twin
 
-_, START, END, _ = OURS
+START, END = OURS.start, OURS.end
 
 EXACT = {"atol": 1e-12, "rtol": 0}
 CAPTIONS = rows(LENGTHS)

@@ -29,7 +29,7 @@ from saccade.tasks.captioning.captioner import EVERY_CELL, ImageCaptioner, Writt
 from saccade.tasks.captioning.data import CaptioningSettings
 from tests.data.images_made import PICTURES, in_folder, metadata, picture
 
-_, START, END, _ = OURS
+START, END = OURS.start, OURS.end
 
 TEXTS = ["a red ring and a blue star", "two big crosses above a small green circle", "stars"]
 SMALL = {"encoder": "resnet-nano", "width": 16}

@@ -24,7 +24,7 @@ from saccade.tasks.captioning.losses import (
 )
 from saccade.tasks.cross_entropy import IGNORED
 
-_, START, END, _ = OURS
+START, END = OURS.start, OURS.end
 
 CELLS, WORDS = 3, 2
 TOY = ShowAttendTellConfig(vocabulary=6, width=4, hidden=3, dropout=0.0, glance="hard")

@@ -23,7 +23,7 @@ from saccade.tasks.captioning.task import Captioning, encode
 from saccade.tasks.cross_entropy import IGNORED
 from tests.tasks import total_loss
 
-_, START, END, _ = OURS
+START, END = OURS.start, OURS.end
 
 SMALL = CaptioningSettings(scenes=23, image=32)
 

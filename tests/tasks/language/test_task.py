@@ -32,7 +32,7 @@ from saccade.tasks.language.task import (
 )
 from tests.tasks import sequences, total_loss
 
-_, START, END, _ = OURS
+START, END = OURS.start, OURS.end
 
 CPU = torch.device("cpu")
 counts = st.integers(2, 200)

@@ -32,7 +32,7 @@ from saccade.tasks.translation.task import (
 )
 from tests.tasks import sequences, total_loss
 
-_, START, END, _ = OURS
+START, END = OURS.start, OURS.end
 
 CPU = torch.device("cpu")
 sentence = st.lists(st.integers(4, 19), max_size=6)

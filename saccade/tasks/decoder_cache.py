@@ -12,7 +12,7 @@ from saccade.blocks.inference.affine import Precision
 from saccade.decode.captured import CapturedDecoder
 from saccade.decode.engine import AnyPrecision
 from saccade.errors import ConfigError
-from saccade.models.inference.lean import lean
+from saccade.models.inference.lean import lean, weight_marks
 
 
 class DecoderCache:
@@ -57,14 +57,10 @@ class DecoderCache:
                 "a search cannot be watched, for its hypotheses change places as it goes; look at "
                 "what it found: predict(…, look=True), or the result's look()"
             )
-        marks = [(p.data_ptr(), _version(p)) for p in self.model.parameters()]
+        marks = weight_marks(self.model)
         if marks != self._weights:  # the model was trained on, or moved
             self._made, self._captured, self._weights = {}, {}, marks
         on_cpu = next(self.model.parameters()).device.type == "cpu"
         if precision == "int8" and not on_cpu:
             raise ConfigError("precision='int8' is for the CPU; on a GPU use bfloat16")
         return ("float32" if on_cpu else "bfloat16") if precision == "auto" else precision
-
-
-def _version(parameter: nn.Parameter) -> int:
-    return 0 if parameter.is_inference() else parameter._version

@@ -147,6 +147,21 @@ def test_a_classifier_is_asked_for_nothing_but_the_image(
     assert {name: value for name, value in sent.items() if name != "image"} == {"run": "classifier"}
 
 
+def test_a_guess_asks_what_in_the_same_image_speaks_for_it(
+    served: Served, photo: dict[str, Any]
+) -> None:
+    served.page.get_by_label("Run", exact=True).select_option("classifier")
+    served.page.get_by_label("Image").set_input_files(photo)
+    guess = served.page.locator(".guess button").first
+    label = guess.inner_text()
+    guess.click()
+    served.page.wait_for_selector(".busy", state="hidden")
+    first, second = (fields_of(body) for _, body in served.asked)
+    assert second == {**first, "of": label}
+    said = served.page.locator(".guess .guess-name").first
+    assert said.evaluate("node => node.tagName") == "SPAN"  # what is shown need not be asked for
+
+
 def test_looking_without_a_picture_asks_for_one(served: Served) -> None:
     served.page.get_by_role("button", name="Look").click()
     assert served.asked == []

@@ -17,9 +17,7 @@ from saccade.blocks.inference.affine import Precision
 from saccade.config import ModelConfig
 from saccade.decode.engine import Decoding
 from saccade.models.inference.encoder import ClassScores, EncoderForInference
-from saccade.models.inference.lean_vit import LeanVit
 from saccade.models.vision.image_encoder import ImageEncoder
-from saccade.models.vision.vit import Vit
 from saccade.tasks.base import Deciding, Task
 from saccade.tasks.translation.translator import Translator
 from saccade.train.distributed import World
@@ -143,12 +141,6 @@ class Classify:
 
     def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
         raise AssertionError("a bench does not validate")
-
-
-def packed_scores(model: nn.Module, precision: Precision) -> ClassScores:
-    """A ViT's, its weights packed once."""
-    assert isinstance(model, Vit)
-    return LeanVit(model, precision)
 
 
 def compiled_scores(model: ImageEncoder, precision: Precision) -> ClassScores:

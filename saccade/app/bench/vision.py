@@ -17,7 +17,6 @@ from saccade.app.bench.ours import (
     Classify,
     LabelledImages,
     compiled_scores,
-    packed_scores,
     updates,
 )
 from saccade.app.bench.peers.plain_training import training_steps
@@ -26,10 +25,10 @@ from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, 
 from saccade.app.bench.settings import Entries, RaceSettings
 from saccade.config import check_positive
 from saccade.errors import ConfigError
-from saccade.models.inference.encoder import CapturedScores, ClassScores, EncoderForInference
+from saccade.models.inference.encoder import CapturedScores, ClassScores
+from saccade.models.inference.scores import for_inference
 from saccade.models.vision import convnext, mvit, resnet, swin, vit
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
-from saccade.models.vision.vit import VitConfig
 from saccade.printable import printable
 
 FORMS = ("", "-compiled")
@@ -197,8 +196,7 @@ class _Contenders:
         def ours(make: Callable[..., ClassScores]) -> CheckedWork:
             return self._reading(CapturedScores(make(self.model, self.bench.inference)))
 
-        packs = isinstance(self.config, VitConfig)
-        yield Contender(SACCADE, partial(ours, packed_scores if packs else EncoderForInference))
+        yield Contender(SACCADE, partial(ours, for_inference))
         if self.bench.compiles:
             yield Contender(f"{SACCADE}-compiled", partial(ours, compiled_scores))
         yield from self._peers(self._peers_reading)

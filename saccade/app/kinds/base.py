@@ -74,6 +74,10 @@ class Serving(ABC):
         """Whether there is anything to look at."""
         return bool(sites(model))
 
+    def classes(self, tool: Any) -> Sequence[str]:
+        """Those whose traces a look may be asked for; none where there are no classes."""
+        return ()
+
     def check(self, run: str, tool: Any, given: Any) -> int:
         """Refuse what a model cannot read, else its size in tokens. This is not much work."""
         return 1

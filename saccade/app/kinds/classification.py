@@ -24,6 +24,7 @@ from saccade.app.look.images import ShownImage
 from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.data.readers.images.labels import label_splits
 from saccade.errors import ConfigError
+from saccade.models.inference.scores import ScorePrecision
 from saccade.tasks.classification.classifier import ImageClassifier
 from saccade.tasks.classification.data import read_split
 from saccade.tasks.classification.evaluate import evaluate_classifier
@@ -35,6 +36,7 @@ def predict_command(
     /,
     *,
     best: int = BEST,
+    precision: ScorePrecision = "auto",
     device: str = "auto",
     json: bool = False,
 ) -> None:
@@ -49,6 +51,7 @@ def predict_command(
         run: folder of the run.
         images: files, folders, archives and patterns.
         best: how many classes are told of one image, and in the JSON.
+        precision: of the arithmetic; auto is bfloat16 on a GPU and float32 elsewhere.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print all of them with their probabilities, as JSON.
     """
@@ -59,7 +62,7 @@ def predict_command(
         model: ClassificationModel = load(run, device=device)
 
     def classify(prepared: list[Tensor]) -> list[Row]:
-        found = model.predict(prepared, best=best)
+        found = model.predict(prepared, best=best, precision=precision)
         return [guesses_table(one.labels, one.guesses) for one in found]
 
     predict_images(
@@ -174,8 +177,8 @@ def look_command(
     if out is not None and out.suffix == ".html":
         refuse_selection(select)
         with counting("looking") as progress:
-            how = LookSettings(budget=budget)
-            document = class_document(models, subjects, how, of=of, progress=progress)
+            how = LookSettings(budget=budget, of=of)
+            document = class_document(models, subjects, how, progress=progress)
         say_written(save_document(document, out))
         return
     if out is not None and len(subjects) > 1:
@@ -217,7 +220,7 @@ def _print(
     cells: bool,
 ) -> None:
     with busy("looking"):
-        look = class_look(model, subject, LookSettings(), select, of=of)
+        look = class_look(model, subject, LookSettings(of=of), select)
     tell(look.caption)
     tell_drawing(look.text(colour=terminal()["colour"]))
     if out is not None:

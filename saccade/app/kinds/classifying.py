@@ -15,6 +15,7 @@ from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings, make_selection
 from saccade.data.images.given import AnyImage, an_image, image_name, pixels_of
 from saccade.errors import ConfigError
+from saccade.models.inference.scores import ScorePrecision
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.classification.classifier import ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings
@@ -57,7 +58,7 @@ class ClassPrediction:
         shown = ShownImage.of(image, model.tool, name=self.name)
         shown = replace(shown, seen_by=self._seen_by)
         chosen = make_selection(select)
-        return class_look(model, Subject(shown), LookSettings(), chosen, of=of)
+        return class_look(model, Subject(shown), LookSettings(of=of), chosen)
 
     def _seen_by(self, tool: SeesImages) -> UInt8[Tensor, "3 H W"]:
         """The very pixels that were classified: a file comes in other ones at another size."""
@@ -90,16 +91,28 @@ class ClassificationModel:
         return self.tool.classes.names
 
     @overload
-    def predict(self, image: AnyImage, *, best: int = ...) -> ClassPrediction: ...
+    def predict(
+        self, image: AnyImage, *, best: int = ..., precision: ScorePrecision = ...
+    ) -> ClassPrediction: ...
     @overload
     def predict(
-        self, image: list[Any], *, best: int = ..., progress: Progress = ...
+        self,
+        image: list[Any],
+        *,
+        best: int = ...,
+        precision: ScorePrecision = ...,
+        progress: Progress = ...,
     ) -> list[ClassPrediction]: ...
     def predict(
-        self, image: Any, *, best: int = BEST, progress: Progress = silent
+        self,
+        image: Any,
+        *,
+        best: int = BEST,
+        precision: ScorePrecision = "auto",
+        progress: Progress = silent,
     ) -> ClassPrediction | list[ClassPrediction]:
         """Tell what an image shows, or many: files, their bytes, Pillow images, arrays or tensors
-        of uint8. `best` is how many guesses are told.
+        of uint8. `best` is how many guesses are told; `precision` is bfloat16 on a GPU unless told.
         """
         if best < 1:
             raise ConfigError(f"best={best} must be at least 1")
@@ -109,7 +122,7 @@ class ClassificationModel:
             some = images[first : first + self.tool.batch]
             names = [image_name(one, first + place) for place, one in enumerate(some)]
             prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
-            found = self.tool.probabilities(torch.stack(prepared))
+            found = self.tool.probabilities(torch.stack(prepared), precision)
             for name, one, pixels, chances in zip(names, some, prepared, found):
                 said, guesses = self.tool.said(chances), self.tool.guesses(chances, best)
                 made.append(ClassPrediction(name, one, pixels, said, guesses, chances, self))

@@ -37,6 +37,9 @@ class ClassificationServing(Serving):
     def looks(self, model: nn.Module) -> bool:
         return True  # without attention there is Grad-CAM
 
+    def classes(self, tool: ImageClassifier) -> Sequence[str]:
+        return tool.classes.names
+
     def predict(self, tool: ImageClassifier, jobs: Sequence[ServedJob], steps: Steps) -> None:
         given: list[Tensor] = [one for job in jobs for one in job.work.given]
         chances = iter(tool.probabilities(torch.stack(given)))

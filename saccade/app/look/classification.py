@@ -86,15 +86,13 @@ def class_look(
     subject: Subject,
     how: LookSettings,
     select: Selection,
-    *,
-    of: str | None = None,
 ) -> ImageLook:
     """What in an image its class came from: a film with a frame for each kind of map, and for each
     layer what it looks at; of one layer a frame for each head.
     """
     tool, shown = model.tool, subject.shown
     pixels = shown.seen_by(tool)
-    found = maps_of(tool, pixels[None], class_number(tool, of))
+    found = maps_of(tool, pixels[None], class_number(tool, how.of))
     named = named_maps(found, 0)
     if select.layer is None and select.head is not None:
         raise ConfigError(f"head={select.head} is of a layer; name that too, as --layer 0")
@@ -121,7 +119,7 @@ def class_look(
         image=shown.pixels,
         title=f"{model.name}: what made {shown.name} {label}",
         caption=f"{label} {chances[target]:.3f}",
-        document=lambda: class_document([model], [subject], how, of=of),
+        document=lambda: class_document([model], [subject], how),
         boxes=shown.boxes,
     )
 
@@ -143,7 +141,6 @@ def class_document(
     subjects: Sequence[Subject],
     how: LookSettings,
     *,
-    of: str | None = None,
     progress: Progress = silent,
 ) -> LookDocument:
     """What one model or two take images for, and what in each the class came from."""
@@ -154,7 +151,7 @@ def class_document(
         blobs.note(f"the maps of single layers are kept for up to {SIDES[0][0]} images at a time")
     done = 0
     for model in models:
-        asked = class_number(model.tool, of)
+        asked = class_number(model.tool, how.of)
         for first in range(0, len(subjects), BATCH):
             some = subjects[first : first + BATCH]
             pixels = torch.stack([one.shown.seen_by(model.tool) for one in some])

@@ -21,6 +21,7 @@ class LookSettings:
         temperature: below 1 draws more carefully, above 1 more boldly.
         seed: of the draws.
         budget: bytes that the arrays may take, as text.
+        of: the class whose traces are shown; without, the one that the model says.
         zoom: sites and heads that are to be kept exactly.
     """
 
@@ -31,6 +32,7 @@ class LookSettings:
     temperature: float = 1.0
     seed: int = 0
     budget: int = 10_000_000
+    of: tyro.conf.Suppress[str | None] = None
     zoom: tyro.conf.Suppress[tuple[tuple[str, int], ...]] = ()
 
     def __post_init__(self) -> None:

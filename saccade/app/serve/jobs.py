@@ -89,6 +89,7 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         known = sites(one.tool.model)
         if not one.serving.looks(one.tool.model):
             raise invalid(f"{one.name} has no attention to look at", "run")
+        _check_class(one, wanted.of)
         for zoom in wanted.zoom:
             if zoom.site not in known:
                 there = ", ".join(known)
@@ -104,11 +105,21 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         temperature=wanted.temperature or 1.0,
         seed=wanted.seed,
         budget=settings.look_bytes,
+        of=wanted.of,
         zoom=tuple((zoom.site, zoom.head) for zoom in wanted.zoom),
     )
     written = wanted.most_tokens * len(both) if run.serving.draws else 0
     units = float((tokens + written) * wanted.beam)
     return Job(LookJob(given, how, compare), units=units, name=name)
+
+
+def _check_class(run: ServedRun, of: str | None) -> None:
+    known = run.serving.classes(run.tool)
+    if of is None or of in known:
+        return
+    if not known:
+        raise invalid(f"{run.name} knows no classes; leave of out", "of")
+    raise invalid(f"of={of[:60]!r} is no class of {run.name}; `predict` names those it knows", "of")
 
 
 class Decoder:

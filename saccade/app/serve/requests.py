@@ -31,7 +31,7 @@ from saccade.data.images.decode import ImageError
 READER = "/reader"  # the name of the line: no folder can be called so
 FORM = "multipart/form-data"
 A: dict[Takes, str] = {"text": "a text", "image": "an image"}
-AS_TEXT = ("run", "compare", "text")  # fields of a form that are not written as in JSON
+AS_TEXT = ("run", "compare", "text", "of")  # fields of a form that are not written as in JSON
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ class LookRequest(_Request):
     sample: bool | None = None
     temperature: float | None = None
     seed: int = 0
+    of: str | None = None
     zoom: list[Zoom] = Field(default_factory=list[Zoom])
 
 
@@ -118,6 +119,9 @@ def _look(settings: ServeSettings) -> Fields:
     text = Field(None, description=f"a text of at most {settings.text_characters} characters")
     image = Field(None, description="an image file in base64")
     compare = Field(None, max_length=LONGEST_NAME, description="the name of a second run, or null")
+    of = Field(
+        None, max_length=LONGEST_NAME, description="the class whose traces to look for, or null"
+    )
     most = Field(
         min(60, settings.most_tokens),
         ge=0,
@@ -134,6 +138,7 @@ def _look(settings: ServeSettings) -> Fields:
         "image": (Image | None, image),
         "beam": (int, _whole(min(5, settings.beam), settings.beam)),
         "compare": (str | None, compare),
+        "of": (str | None, of),
         "most_tokens": (int, most),
         "temperature": (float | None, _temperature(None)),
         "zoom": (list[Zoom], zoom),

@@ -5,6 +5,8 @@
 
 from typing import Any
 
+from torch import nn
+
 from saccade.blocks.inference.affine import Precision
 from saccade.models.protocol import HasDecodingForm
 
@@ -12,3 +14,12 @@ from saccade.models.protocol import HasDecodingForm
 def lean(model: object, precision: Precision) -> Any:
     """The model stripped for decoding; None if it is one that cannot be."""
     return model.for_decoding(precision) if isinstance(model, HasDecodingForm) else None
+
+
+def weight_marks(model: nn.Module) -> list[tuple[int, int]]:
+    """Others than before once a model was trained on, or moved: what was packed is then stale."""
+    return [(p.data_ptr(), _version(p)) for p in model.parameters()]
+
+
+def _version(parameter: nn.Parameter) -> int:
+    return 0 if parameter.is_inference() else parameter._version

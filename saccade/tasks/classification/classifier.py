@@ -6,6 +6,8 @@ from torch import Tensor, nn
 
 from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.square import fit_square
+from saccade.models.inference.scores import KeptScores, ScorePrecision
+from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.tasks.classification.data import Classes, ClassificationSettings
 from saccade.tasks.classification.vary import Vary
 from saccade.tasks.guesses import Guess, best_guesses, probabilities, said_classes
@@ -21,6 +23,8 @@ class ImageClassifier:
     ) -> None:
         self.model, self.classes, self.settings = model.eval(), classes, settings
         self.device = next(model.parameters()).device
+        assert isinstance(model, ImageEncoder)
+        self.scores = KeptScores(model)
         self.vary = Vary(
             settings.vary, image=settings.image, kept=settings.kept, pixels=settings.pixels
         )
@@ -42,10 +46,11 @@ class ImageClassifier:
         """Prepared images as the model is given them."""
         return self.vary.plain(images.to(self.device))
 
-    @torch.inference_mode()
-    def probabilities(self, images: UInt8[Tensor, "B 3 kept kept"]) -> Float[Tensor, "B C"]:
+    def probabilities(
+        self, images: UInt8[Tensor, "B 3 kept kept"], precision: ScorePrecision = "auto"
+    ) -> Float[Tensor, "B C"]:
         """Of each class; of several each is a matter of its own. No image depends on another."""
-        scores = [self.model(self.shown(some)).float() for some in images.split(self.batch)]
+        scores = [self.scores(self.shown(some), precision) for some in images.split(self.batch)]
         return self.as_probabilities(torch.cat(scores)).cpu()
 
     def as_probabilities(self, scores: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:

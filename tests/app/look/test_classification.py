@@ -1,6 +1,7 @@
 """The look document of classes says what each image was taken for, and what that came from."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_of_several_classes_all_that_are_likely_there_are_said() -> None:
 
 def test_traces_of_a_class_that_was_asked_for() -> None:
     model = classifier("vit")
-    own, asked = (class_document([model], subjects(), HOW, of=of) for of in (None, "007"))
+    own, asked = (class_document([model], subjects(), replace(HOW, of=of)) for of in (None, "007"))
     (first,), (second,) = own.looks, asked.looks
     assert second.classes is not None
     assert first.classes is not None
@@ -98,7 +99,7 @@ def test_traces_of_a_class_that_was_asked_for() -> None:
     assert not differs["rollout"]
     assert not differs["encoder.0.self"]
     with pytest.raises(ConfigError, match=r"of='cat' is no class of this model; there are: circle"):
-        class_document([model], subjects(), HOW, of="cat")
+        class_document([model], subjects(), replace(HOW, of="cat"))
 
 
 def test_without_room_heads_are_averaged_and_it_is_said() -> None:

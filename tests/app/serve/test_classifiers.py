@@ -109,5 +109,21 @@ def test_a_model_without_attention_can_be_looked_at(server: LocalServer) -> None
     assert document.kind == "classification"
 
 
+def test_what_another_class_came_from_can_be_asked_for(server: LocalServer) -> None:
+    (raw,) = images(1)
+    (said,) = as_json(server, raw).json()["predictions"]
+    other = said["guesses"][1]["label"]
+    document = read_json(upload(server, raw, path="/v1/look", fields={"of": other}).text)
+    (look,) = document.looks
+    assert look.classes is not None
+    assert (look.classes.said, look.classes.target) == (said["labels"], other)
+    refused = upload(server, raw, path="/v1/look", fields={"of": "unicorn"})
+    assert error(refused) == (
+        422,
+        "of",
+        "of='unicorn' is no class of vit; `predict` names those it knows",
+    )
+
+
 def test_a_text_is_refused(server: LocalServer) -> None:
     assert error(server.predict("a cat")) == (422, "text", "vit takes an image, and no text")

@@ -120,10 +120,11 @@ class Page {
     const looks = this.data.looks.filter((look) => run === null || look.run === run);
     const { arrays, state, foot } = this;
     const askExact = this.server ? (site, head) => this.server.askExact(site, head) : null;
+    const askClass = this.server ? (label) => this.server.askClass(label) : null;
     try {
       const { kind, images, subject } = this.data;
       const View = KINDS[kind][run === null ? 1 : 0];
-      this.view = new View({ arrays, looks, state, foot, askExact, images, subject });
+      this.view = new View({ arrays, looks, state, foot, askExact, askClass, images, subject });
     } catch (error) {
       this.#trouble(error.message);
       return;

@@ -1,6 +1,7 @@
 // What an image was taken for, how surely, and what it is.
 
 import { isRight, saidText } from "./subjects.js";
+import { button } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 import { percentText } from "../controls/format.js";
 
@@ -12,11 +13,16 @@ export function verdictMark(look) {
   });
 }
 
-function guess([label, probability], { truth, target, guesses }) {
+// askClass(label): a server is asked what in the image this class came from.
+function guess([label, probability], { truth, target, guesses }, askClass) {
   const asked = label === target && label !== guesses[0][0];
   const told = [truth.includes(label) ? "true class" : "", asked ? "asked for" : ""].filter(Boolean).join(", ");
   return el("li", { class: truth.includes(label) ? "guess true" : "guess" },
-    el("span", { class: "guess-name", dir: "auto", text: label, title: label }),
+    askClass && label !== target
+      ? button(label, () => askClass(label), {
+        class: "button guess-name", dir: "auto", title: `What in the image speaks for ${label}?`,
+      })
+      : el("span", { class: "guess-name", dir: "auto", text: label, title: label }),
     el("span", { class: "meter" },
       el("span", { class: "fill", css: { width: `${100 * probability}%` } })),
     el("span", { class: "number", text: percentText(probability) }),
@@ -24,7 +30,7 @@ function guess([label, probability], { truth, target, guesses }) {
 }
 
 // The class that is shown is listed even where it is none of the best; so is the truth.
-export function guessList(look) {
+export function guessList(look, askClass = null) {
   const { classes } = look;
   const { guesses, truth, target, probability } = classes;
   const named = new Set(guesses.map(([label]) => label));
@@ -33,7 +39,7 @@ export function guessList(look) {
   const rest = missing.length
     ? el("p", { class: "note", text: `True class: ${missing.join(", ")}, not among these.` }) : null;
   const list = el("ol", { class: "guesses", "aria-label": "Best guesses" },
-    ...[...guesses, ...asked].map((one) => guess(one, classes)));
+    ...[...guesses, ...asked].map((one) => guess(one, classes, askClass)));
   return [list, ...(rest ? [rest] : [])];
 }
 

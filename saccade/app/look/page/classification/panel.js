@@ -15,7 +15,9 @@ import { quoted, weightText } from "../controls/format.js";
 export class ClassPanel {
   // point(panel, cell): the pointer is on a cell. `alone`: there is no other run beside it, and
   // what is chosen for both, `picks` and `under` the image, belongs to it.
-  constructor({ look, entry, state, arrays, point, alone, number, picks = null, under = null }) {
+  constructor({
+    look, entry, state, arrays, point, alone, number, askClass = null, picks = null, under = null,
+  }) {
     Object.assign(this, { look, entry, state });
     this.source = new MapSource(arrays, look);
     const label = alone ? "The image" : `The image, ${look.run}`;
@@ -28,7 +30,7 @@ export class ClassPanel {
       model: () => this.#table(), sheet: () => this.stage.canvas,
       title: () => `${look.run} · ${entry.name} · ${this.title.textContent}`,
     });
-    const said = el("div", { class: "word-host" }, verdictHead(look), ...guessList(look));
+    const said = el("div", { class: "word-host" }, verdictHead(look), ...guessList(look, askClass));
     const about = el("div", { class: "word-part" }, said,
       el("div", { class: "caption map-name" }, this.title, this.badge), this.rule, this.falls);
     const body = el("div", { class: "stage-body" },

@@ -11,8 +11,8 @@ import { button } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 
 export class ClassificationView {
-  constructor({ arrays, looks, state, foot, images }) {
-    Object.assign(this, { arrays, state, foot });
+  constructor({ arrays, looks, state, foot, askClass, images }) {
+    Object.assign(this, { arrays, state, foot, askClass });
     this.keeps = new Set(["item"]); // another image needs no other view
     this.runs = [...new Set(looks.map(({ run }) => run))].slice(0, 2);
     this.subjects = subjectsOf(images, looks, this.runs);
@@ -57,13 +57,14 @@ export class ClassificationView {
   }
 
   #build({ looks, entry }) {
-    const { state, arrays } = this;
+    const { state, arrays, askClass } = this;
     const alone = looks.length === 1;
     this.place = null;
     this.veil = new VeilTools(state, { boxes: entry.boxes.length > 0, path: false });
     this.picks = mapPicker(looks, state);
     this.panels = looks.map((look, number) => new ClassPanel({
-      look, entry, state, arrays, alone, number, point: (panel, cell) => this.#point(panel, cell),
+      look, entry, state, arrays, alone, number, askClass,
+      point: (panel, cell) => this.#point(panel, cell),
       ...(alone ? { picks: this.picks, under: this.veil.root } : {}),
     }));
     const cards = this.panels.map(({ root }) => root);

@@ -272,6 +272,12 @@ export class ServerBar {
     return this.#send({ ...this.last, zoom: [{ site: site.name, head }] }, false, true);
   }
 
+  // The same image or text again, and what in it this class came from.
+  askClass(label) {
+    if (!this.last) return Promise.resolve();
+    return this.#send({ ...this.last, of: label }, false, true);
+  }
+
   // `again`: the same look as before, so that what was chosen on the page stays.
   async #send(body, stream, again = false) {
     this.controller?.abort();

@@ -1,0 +1,2 @@
+from saccade.data.lingua.tasks.acceptability import acceptability
+TASKS={"acceptable":acceptability}

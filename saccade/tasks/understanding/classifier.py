@@ -95,20 +95,26 @@ class TextClassifier:
             return []
         return [texts[0][start:end] for start, end in word_spans(texts[0])]
 
-    def encoded(self, texts: Sequence[Texts]) -> EncodedTexts:
-        words = [self.words_of(one) for one in texts]
-        return EncodedTexts.of(self.vocabulary, texts, words, longest=self.longest)
-
     @torch.inference_mode()
+    def scored(
+        self, texts: Sequence[Texts], progress: Progress = silent
+    ) -> tuple[list[Float[Tensor, "*words C"]], frozenset[int]]:
+        """Scores of each text, or of each of its words, and which texts were too long. No text
+        depends on another.
+        """
+        words = [self.words_of(one) for one in texts]
+        encoded = EncodedTexts.of(self.vocabulary, texts, words, longest=self.longest)
+        found = text_scores(self.network, encoded, self.labels, self.device, progress)
+        return found, encoded.cut
+
     def answers(
         self, texts: Sequence[Texts], *, best: int = BEST, progress: Progress = silent
     ) -> list[TextAnswer]:
-        """What is said of each. No text depends on another."""
+        """What is said of each."""
         every = [self.checked(one) for one in texts]
-        encoded = self.encoded(every)
-        found = text_scores(self.network, encoded, self.labels, self.device, progress)
+        found, cut = self.scored(every, progress)
         return [
-            self.answer(one, scores, best=best, cut=place in encoded.cut)
+            self.answer(one, scores, best=best, cut=place in cut)
             for place, (one, scores) in enumerate(zip(every, found))
         ]
 

@@ -10,8 +10,10 @@ import torch
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.lingua import LinguaSettings
-from saccade.data.lingua.tasks import acceptability, entailment, paraphrase, tagging
+from saccade.data.lingua.tasks.acceptability import LABELS as ACCEPTABLE
+from saccade.data.lingua.tasks.acceptability import acceptability
 from saccade.data.lingua.tasks.labelled import LabelledSentence
+from saccade.data.lingua.tasks.tagging import TAGS, tagging
 from saccade.data.readers.labelled_texts.read import (
     held_out_part,
     labelled_text_splits,
@@ -47,10 +49,8 @@ class LinguaTask:
 
 
 WORLDS: dict[World, LinguaTask] = {
-    "acceptable": LinguaTask(acceptability.acceptability, acceptability.LABELS),
-    "entails": LinguaTask(entailment.entailment, entailment.LABELS, pairs=True),
-    "paraphrase": LinguaTask(paraphrase.paraphrase, paraphrase.LABELS, pairs=True),
-    "tags": LinguaTask(tagging.tagging, tagging.TAGS, kind="tags"),
+    "acceptable": LinguaTask(acceptability, ACCEPTABLE),
+    "tags": LinguaTask(tagging, TAGS, kind="tags"),
 }
 
 

@@ -1,2 +1,3 @@
 from saccade.data.lingua.tasks.acceptability import acceptability
-TASKS={"acceptable":acceptability}
+
+TASKS = {"acceptable": acceptability}

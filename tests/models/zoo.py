@@ -83,6 +83,10 @@ _TRANSLATORS: dict[str, ModelConfig] = {
             ("pre", "none"),
         )
     },
+    "transformer swish with a bias of words": _small(
+        TransformerConfig, activation="swish", output_bias=True
+    ),
+    "transformer gelu": _small(TransformerConfig, activation="gelu"),
     **{n: c for n, c in PRESETS_SHRUNK.items() if not isinstance(c, LANGUAGE_KINDS)},
 }
 

@@ -182,7 +182,7 @@ class Preparation:
     """What a task needs to know beside its own settings to get its data ready.
 
     `most_words` is what the model can take; `folder` holds the assets of the run where it was
-    started before.
+    begun before; `start` is what a new one starts from, a folder or a file.
     """
 
     budget: int
@@ -190,6 +190,7 @@ class Preparation:
     batching: BatchingKind = "similar"
     most_words: int | None = None
     folder: Path | None = None
+    start: Path | None = None
     progress: Progress = silent
 
     @property

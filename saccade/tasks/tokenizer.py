@@ -1,8 +1,9 @@
-"""The tokenizer as an asset of a task: trained once, kept in the run's folder."""
+"""The tokenizer as an asset of a task: trained or taken over once, kept in the run's folder."""
 
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
+from saccade.data.foreign_tokenizer import read_tokenizer
 from saccade.data.vocabulary import Level, Vocabulary
 from saccade.tasks.base import Preparation
 
@@ -24,19 +25,28 @@ class TokenizerSettings(Protocol):
 
 
 def trained_tokenizer(
-    settings: TokenizerSettings, texts: Iterable[str], how: Preparation
+    settings: TokenizerSettings, texts: Iterable[str], how: Preparation, *, masks: bool = False
 ) -> Vocabulary:
-    """The run's own tokenizer if it has one, else one that is learnt from the texts."""
+    """The run's own tokenizer, else that of what it starts from, else one learnt from the texts.
+
+    `masks` asks one that is learnt for a token in place of hidden words.
+    """
     kept = how.asset(TOKENIZER)
     if kept is not None:
         return Vocabulary.load(kept)
-    return learnt(settings, texts)
+    given = None if how.start is None else read_tokenizer(how.start)
+    return learnt(settings, texts, masks=masks) if given is None else given
 
 
-def learnt(settings: TokenizerSettings, texts: Iterable[str]) -> Vocabulary:
+def learnt(settings: TokenizerSettings, texts: Iterable[str], *, masks: bool = False) -> Vocabulary:
     """What a task's settings make of some texts."""
-    size, lowercase = settings.vocabulary, settings.lowercase
-    return Vocabulary.train(texts, level=settings.level, size=size, lowercase=lowercase)
+    return Vocabulary.train(
+        texts,
+        level=settings.level,
+        size=settings.vocabulary,
+        lowercase=settings.lowercase,
+        masks=masks,
+    )
 
 
 def tokenizer_asset(vocabulary: Vocabulary) -> dict[str, bytes]:

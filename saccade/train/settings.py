@@ -26,6 +26,11 @@ class TrainSettings:
         encoder_rate: the share of it that the weights of an image encoder get.
         layer_decay: each block below the last learns at this share of the rate of the one above
             it, for weights that others have trained; 1 is off.
+        freeze: so many blocks from below stay as they are, with what lies beneath them, where a run
+            starts from weights; more than there are leave the head alone to learn.
+        lora: rank of the two thin matrices that learn beside each of queries and values, while all
+            else but the head stays as it is (LoRA); 0 is off.
+        lora_alpha: their product counts so much, divided by the rank.
         schedule: how it falls after the warm-up.
         warmup: updates over which it rises to its highest value.
         warmup_share: of all updates, instead of that number; 0: the number.
@@ -58,6 +63,9 @@ class TrainSettings:
     learning_rate: float = 1e-3
     encoder_rate: float = 1.0
     layer_decay: float = 1.0
+    freeze: int = 0
+    lora: int = 0
+    lora_alpha: float = 16.0
     schedule: ScheduleKind = "inverse-sqrt"
     warmup: int = 400
     warmup_share: float = 0.0
@@ -84,12 +92,14 @@ class TrainSettings:
         check_positive(self, *positive)
         check_fraction(self, "beta2", "ema", "warmup_share")
         rates = ("learning_rate", "encoder_rate", "weight_decay", "clip")
-        counts = ("epochs", "warmup", "validate_every", "patience", "save_every")
+        counts = ("epochs", "warmup", "validate_every", "patience", "save_every", "freeze", "lora")
         for name in (*rates, *counts):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay={self.layer_decay} must be above 0 and at most 1")
+        if not self.lora_alpha > 0:
+            raise ConfigError(f"lora_alpha={self.lora_alpha} must be above 0")
         if not 0 <= self.seed < 1 << 32:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below {1 << 32}")
 

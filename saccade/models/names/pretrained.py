@@ -151,6 +151,11 @@ def _untied(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
     return given
 
 
+def renamed(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a file by the names that a model has for them, whatever their shapes."""
+    return _translated(model, given, model.state_dict())[0]
+
+
 def _new_head(
     model: nn.Module, there: dict[str, Tensor], taken: dict[str, Tensor]
 ) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from saccade.tasks.base import TaskSettings
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 
@@ -12,6 +13,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "language": LanguageSettings,
     "captioning": CaptioningSettings,
     "classification": ClassificationSettings,
+    "masked": MaskedSettings,
     "understanding": UnderstandingSettings,
 }
 

@@ -29,12 +29,29 @@ def uniform(
     indices: Int[Tensor, " B"], count: int, *, seed: int, epoch: int, stream: int
 ) -> Float[Tensor, "B count"]:
     """`count` numbers in 0 ≤ u < 1 for each index."""
+    index, places = _words(indices)[:, None], np.arange(count, dtype=np.uint64)
+    return _drawn(_word(seed), _word(epoch), index, _word(stream), places).to(indices.device)
+
+
+def uniform_at(
+    indices: Int[Tensor, " n"], places: Int[Tensor, " n"], *, seed: int, epoch: int, stream: int
+) -> Float[Tensor, " n"]:
+    """For each index the number at one place, which is the one that `uniform` has there."""
+    index, place = _words(indices), _words(places)
+    drawn = _drawn(_word(seed), _word(epoch), index, _word(stream), place)
+    return drawn[0].to(indices.device)
+
+
+def _drawn(*address: Words) -> Float[Tensor, "rows columns"]:
     h = np.zeros((1, 1), np.uint64)
-    index = indices.cpu().numpy().astype(np.uint64)[:, None]
-    for key in (_word(seed), _word(epoch), index, _word(stream), np.arange(count, dtype=np.uint64)):
+    for key in address:
         h = mix(h + (key + np.uint64(1)) * GAMMA)  # + 1: from zero, zero would come
     high = (h >> np.uint64(40)).astype(np.float32)  # 24 bits: all that a float32 below 1 can hold
-    return torch.from_numpy(high * np.float32(2**-24)).to(indices.device)
+    return torch.from_numpy(high * np.float32(2**-24))
+
+
+def _words(keys: Int[Tensor, " n"]) -> Words:
+    return keys.cpu().numpy().astype(np.uint64)
 
 
 def _word(key: int) -> Words:

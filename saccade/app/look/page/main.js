@@ -12,6 +12,7 @@ import { el } from "./controls/dom.js";
 import { isolated } from "./controls/format.js";
 import { helpDialog } from "./controls/help.js";
 import { LanguageView } from "./kinds/language.js";
+import { MaskedView } from "./kinds/masked.js";
 import { footBar } from "./controls/readout.js";
 import { ServerBar, emptyState, isServed } from "./served/server.js";
 import { State } from "./controls/state.js";
@@ -36,6 +37,7 @@ const KINDS = {
   language: [LanguageView, CompareView],
   caption: [CaptionView, CaptionCompareView],
   classification: [ClassificationView, ClassificationView],
+  masked: [MaskedView, CompareView],
 };
 
 // Why this page cannot show a document; null if it can.

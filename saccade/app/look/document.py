@@ -41,7 +41,8 @@ class AxisEntry:
     """What lies along a side: tokens, of which [from, to) make up each word, or cells.
 
     The first `prompt` tokens were given, the rest written. `choices` are the most probable tokens
-    of each place with their probabilities. Where several texts lie on it, `texts` says where.
+    of each place with their probabilities. Where several texts lie on it, `texts` says where; of
+    decisions `places` says at which token of the text each was made.
     """
 
     kind: Literal["tokens", "grid"] = "tokens"
@@ -52,6 +53,7 @@ class AxisEntry:
     choices: list[list[tuple[str, float]]] | None = None
     grid: GridEntry | None = None
     texts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    places: list[int] = field(default_factory=list[int])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,7 +81,7 @@ class UnderstandingSettings(TextSettings):
         count: how many of lingua's items to train on.
     """
 
-    example: ClassVar[str] = '"…"'
+    budget_unit: ClassVar[str] = "labels"  # of texts, or of words
     fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "labels", "head"})
 
     task: str = TextColumns.task

@@ -98,7 +98,7 @@ class TextClassifier:
     @torch.inference_mode()
     def scored(
         self, texts: Sequence[Texts], progress: Progress = silent
-    ) -> tuple[list[Float[Tensor, "*words C"]], frozenset[int]]:
+    ) -> tuple[list[Float[Tensor, "... C"]], frozenset[int]]:
         """Scores of each text, or of each of its words, and which texts were too long. No text
         depends on another.
         """
@@ -119,7 +119,7 @@ class TextClassifier:
         ]
 
     def answer(
-        self, texts: Texts, scores: Float[Tensor, "*words C"], *, best: int, cut: bool
+        self, texts: Texts, scores: Float[Tensor, "... C"], *, best: int, cut: bool
     ) -> TextAnswer:
         """What some scores say."""
         labels, names = self.labels, self.labels.names

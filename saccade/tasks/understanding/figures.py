@@ -40,12 +40,12 @@ def task_of(labels: Labels) -> GlueTask | None:
     return glue_task(labels.task) if labels.task else None
 
 
-def predicted_labels(labels: Labels, scores: Sequence[Float[Tensor, "*words C"]]) -> list[Any]:
+def predicted_labels(labels: Labels, scores: Sequence[Float[Tensor, "... C"]]) -> list[Any]:
     """What is said of each text, as the data spell it."""
     return [_said(labels, one) for one in scores]
 
 
-def _said(labels: Labels, scores: Float[Tensor, "*words C"]) -> Any:
+def _said(labels: Labels, scores: Float[Tensor, "... C"]) -> Any:
     if labels.kind == "number":
         return labels.as_number(float(scores[0]))
     if labels.kind == "tags":
@@ -64,7 +64,7 @@ def said_tags(labels: Labels, scores: Float[Tensor, "words C"]) -> tuple[str, ..
 
 
 def held_out_figures(
-    labels: Labels, scores: Sequence[Float[Tensor, "*words C"]], targets: list[Any]
+    labels: Labels, scores: Sequence[Float[Tensor, "... C"]], targets: list[Any]
 ) -> dict[str, float]:
     """Every figure, the one that decides first, and the loss."""
     truth = [_true(labels, one) for one in targets]
@@ -91,7 +91,7 @@ def _true(labels: Labels, target: Any) -> Any:
 
 
 def _mean_loss(
-    labels: Labels, scores: Sequence[Float[Tensor, "*words C"]], targets: list[Any]
+    labels: Labels, scores: Sequence[Float[Tensor, "... C"]], targets: list[Any]
 ) -> float:
     every = torch.cat(list(scores)) if labels.kind == "tags" else torch.stack(list(scores))
     truth = as_tensor(labels.kind, targets)

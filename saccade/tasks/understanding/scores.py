@@ -22,7 +22,7 @@ def text_scores(
     labels: Labels,
     device: torch.device,
     progress: Progress = silent,
-) -> list[Float[Tensor, "*words C"]]:
+) -> list[Float[Tensor, "... C"]]:
     """Of each text its scores, or those of each of its words; texts alike in length go together.
 
     Words of which nothing is read have NaN.

@@ -1,4 +1,4 @@
-"""Predictions as GLUE's leaderboard takes them: a TSV file of index and prediction for each task."""
+"""Predictions as GLUE's leaderboard takes them: a TSV file for each task, a row for each text."""
 
 import math
 from collections.abc import Sequence

@@ -5,6 +5,7 @@ imported when a figure needs them.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -104,14 +105,13 @@ def f1(predicted: Classes, labels: Classes, *, positive: str = "") -> float:
 
 def f1_of_sets(predicted: Sequence[Classes], labels: Sequence[Classes]) -> float:
     """The mean of F1 over all classes, where a text may have any number of them."""
-    names = sorted({name for side in (predicted, labels) for row in side for name in row})
-    if not names:
-        return 0.0
-    found, true = (
-        [[name in row for name in names] for row in map(set, side)] for side in (predicted, labels)
+    sets = [[set(row) for row in side] for side in (predicted, labels)]
+    names = sorted({name for side in sets for row in side for name in row})
+    each = (
+        f1(*([str(name in row) for row in side] for side in sets), positive="True")
+        for name in names
     )
-    metrics = _library("sklearn.metrics")
-    return float(metrics.f1_score(true, found, average="macro", zero_division=0))
+    return fmean(each) if names else 0.0
 
 
 def matthews(predicted: Classes, labels: Classes) -> float:
@@ -126,12 +126,12 @@ def matthews(predicted: Classes, labels: Classes) -> float:
 
 def pearson(predicted: Numbers, labels: Numbers) -> float:
     """Σ (p − p̄)(y − ȳ) / √(Σ (p − p̄)² Σ (y − ȳ)²); 0 where one side is always the same."""
-    return _correlation("pearsonr", predicted, labels)
+    return _correlation(lambda stats: stats.pearsonr, predicted, labels)
 
 
 def spearman(predicted: Numbers, labels: Numbers) -> float:
     """Pearson's correlation of the ranks; 0 where one side is always the same."""
-    return _correlation("spearmanr", predicted, labels)
+    return _correlation(lambda stats: stats.spearmanr, predicted, labels)
 
 
 def glue_average(scores: Mapping[str, Mapping[str, float]]) -> float:
@@ -158,12 +158,15 @@ def glue_average(scores: Mapping[str, Mapping[str, float]]) -> float:
     return fmean(fmean(found) for found in by_task.values())
 
 
-def _correlation(name: str, predicted: Numbers, labels: Numbers) -> float:
+def _correlation(
+    correlate: Callable[[Any], Callable[..., Any]], predicted: Numbers, labels: Numbers
+) -> float:
     if not all(math.isfinite(one) for side in (predicted, labels) for one in side):
         return math.nan
     if len(set(predicted)) < 2 or len(set(labels)) < 2:
         return 0.0
-    found: Any = getattr(_library("scipy.stats"), name)(list(predicted), list(labels))
+    with warnings.catch_warnings(action="ignore"):  # at what hardly differs
+        found = correlate(_library("scipy.stats"))(list(predicted), list(labels))
     return float(found.statistic)
 
 

@@ -189,7 +189,7 @@ def first_cells(file: NamedFile) -> list[str]:
 
 def is_cola(cells: Sequence[str]) -> bool:
     """Whether a line is a row of CoLA's: source, label, star, sentence."""
-    return len(cells) == len(COLA) and cells[1] in ("0", "1") and cells[2] in ("", "*")
+    return len(cells) == len(COLA) and cells[1] in ("0", "1") and set(cells[2]) <= set("*?#%")
 
 
 def number_in(label: str) -> float | None:
@@ -219,7 +219,8 @@ def _has_tags(names: list[str], columns: TextColumns) -> bool:
     if columns.task != "auto":
         return columns.kind == "tags"
     words = columns.text in WORDS if columns.text else bool(find_column(names, WORDS))
-    return words and bool(find_column(names, [columns.label] if columns.label else TAGS))
+    tags = find_column(names, [columns.label] if columns.label else TAGS)
+    return words and bool(tags or not find_column(names, TEXTS))
 
 
 def _glue_label(task: GlueTask, value: object, key: str, names: Sequence[str]) -> Label:

@@ -1,6 +1,5 @@
 """Classes by how probable they are: the best guesses, what is said, and how each class fares."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -25,7 +24,7 @@ def probabilities(scores: Float[Tensor, "B C"], *, several: bool) -> Float[Tenso
     return scores.sigmoid() if several else scores.softmax(dim=1)
 
 
-def best_guesses(names: Sequence[str], chances: Float[Tensor, " C"], most: int) -> list[Guess]:
+def best_guesses(names: tuple[str, ...], chances: Float[Tensor, " C"], most: int) -> list[Guess]:
     """The best classes, the likeliest first."""
     found = chances.topk(min(most, len(names)))
     return [
@@ -34,7 +33,7 @@ def best_guesses(names: Sequence[str], chances: Float[Tensor, " C"], most: int) 
     ]
 
 
-def said_classes(names: Sequence[str], chances: Float[Tensor, " C"], *, several: bool) -> list[str]:
+def said_classes(names: tuple[str, ...], chances: Float[Tensor, " C"], *, several: bool) -> list[str]:
     """The class, or all those of several that are likely there."""
     if not several:
         return [names[int(chances.argmax())]]
@@ -42,7 +41,7 @@ def said_classes(names: Sequence[str], chances: Float[Tensor, " C"], *, several:
 
 
 def one_class_report(
-    names: Sequence[str], scores: Float[Tensor, "R C"], labels: Int[Tensor, " R"], *, unit: str
+    names: tuple[str, ...], scores: Float[Tensor, "R C"], labels: Int[Tensor, " R"], *, unit: str
 ) -> dict[str, Any]:
     """Where each has one class; `unit` is what is counted."""
     counts = confusion(scores.argmax(dim=1), labels, scores.shape[1])
@@ -59,7 +58,7 @@ def one_class_report(
 
 
 def _most_confused(
-    counts: Int[Tensor, "C C"], names: Sequence[str], unit: str
+    counts: Int[Tensor, "C C"], names: tuple[str, ...], unit: str
 ) -> list[dict[str, Any]]:
     """The pairs of classes that are taken for one another most often."""
     wrong = counts - torch.diag(counts.diagonal())
@@ -72,7 +71,7 @@ def _most_confused(
 
 
 def several_classes_report(
-    names: Sequence[str], scores: Float[Tensor, "R C"], there: Bool[Tensor, "R C"], *, unit: str
+    names: tuple[str, ...], scores: Float[Tensor, "R C"], there: Bool[Tensor, "R C"], *, unit: str
 ) -> dict[str, Any]:
     """Where each may have several, or none."""
     said = scores.sigmoid() >= THERE

@@ -46,7 +46,7 @@ def evaluate_texts(
     task = task_of(labels)
     if submission is not None and task is not None:
         said = predicted_labels(labels, scores)
-        write_submission(submission, task, said, [row.index for row in read.rows])
+        write_submission(submission, task, said, [row.row_index for row in read.rows])
     if not read.known:
         return found
     targets = labels.targets(read.rows, split or "given")

@@ -33,7 +33,9 @@ def best_guesses(names: tuple[str, ...], chances: Float[Tensor, " C"], most: int
     ]
 
 
-def said_classes(names: tuple[str, ...], chances: Float[Tensor, " C"], *, several: bool) -> list[str]:
+def said_classes(
+    names: tuple[str, ...], chances: Float[Tensor, " C"], *, several: bool
+) -> list[str]:
     """The class, or all those of several that are likely there."""
     if not several:
         return [names[int(chances.argmax())]]

@@ -1,7 +1,7 @@
 """Texts and what is true of them: the user's, or lingua's."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -10,16 +10,16 @@ import torch
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.lingua import LinguaSettings
+from saccade.data.lingua.tasks import TAGS, TASKS
 from saccade.data.lingua.tasks.acceptability import LABELS as ACCEPTABLE
-from saccade.data.lingua.tasks.acceptability import acceptability
-from saccade.data.lingua.tasks.labelled import LabelledSentence
-from saccade.data.lingua.tasks.tagging import TAGS, tagging
+from saccade.data.lingua.tasks.entailment import LABELS as ENTAILS
+from saccade.data.lingua.tasks.paraphrase import LABELS as SAME
 from saccade.data.readers.labelled_texts.read import (
     held_out_part,
     labelled_text_splits,
     read_labelled_texts,
 )
-from saccade.data.readers.labelled_texts.rows import LabelKind, LabelledText, TextColumns
+from saccade.data.readers.labelled_texts.rows import LabelledText, TextColumns
 from saccade.data.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.models.text.text_encoder import TextEncoderConfig
@@ -38,19 +38,11 @@ World = Literal["acceptable", "entails", "paraphrase", "tags"]
 HELD_BACK = 1000  # items of lingua to a split that is not learnt from
 
 
-@dataclass(frozen=True)
-class LinguaTask:
-    """One of lingua's tasks: its items, and what they are labelled with."""
-
-    items: Callable[[str, int, LinguaSettings], list[LabelledSentence]]
-    names: tuple[str, ...]
-    kind: LabelKind = "classes"
-    pairs: bool = False
-
-
-WORLDS: dict[World, LinguaTask] = {
-    "acceptable": LinguaTask(acceptability, ACCEPTABLE),
-    "tags": LinguaTask(tagging, TAGS, kind="tags"),
+WORLDS: dict[World, Labels] = {
+    "acceptable": Labels("classes", ACCEPTABLE),
+    "entails": Labels("classes", ENTAILS, pairs=True),
+    "paraphrase": Labels("classes", SAME, pairs=True),
+    "tags": Labels("tags", TAGS),
 }
 
 
@@ -208,14 +200,13 @@ def read_split(
 
 def _of_lingua(settings: UnderstandingSettings, split: str) -> TextSplit:
     check_split(split, ("train", "valid", "test", "compositional"), "lingua")
-    world = WORLDS[settings.world]
     count = settings.count if split == "train" else HELD_BACK
-    items = world.items(split, count, settings.lingua)
+    items = TASKS[settings.world](split, count, settings.lingua)
     rows = [
         LabelledText(one.texts, one.tags or one.label, one.words, f"{split} {place}")
         for place, one in enumerate(items)
     ]
-    labels = Labels(world.kind, world.names, world.pairs)
+    labels = WORLDS[settings.world]
     return TextSplit(rows, labels, f"{count:,} items of lingua ({settings.world}), split {split}")
 
 

@@ -29,6 +29,14 @@ BUILT_IN: dict[str, Recipe] = {
         task=_LINGUA,
         train=_ON_LINGUA,
     ),
+    "bert-pairs": Recipe(
+        about="BERT that tells whether one sentence entails or contradicts another",
+        system="S9",
+        lecture=_LECTURE,
+        model=preset("bert-nano"),
+        task=replace(_LINGUA, world="entails"),
+        train=_ON_LINGUA,
+    ),
     "bert-tag": Recipe(
         about="BERT that tells the part of speech of every word",
         system="S9",

@@ -1,3 +1,29 @@
-from saccade.data.lingua.tasks.acceptability import acceptability
+"""Tasks of understanding over lingua's English sentences; the labels are true by construction.
 
-TASKS = {"acceptable": acceptability}
+TASKS["entails"]("train", 1000)      the first 1,000 items of a split
+"""
+
+from collections.abc import Callable
+
+from saccade.data.lingua.tasks.acceptability import acceptability
+from saccade.data.lingua.tasks.entailment import entailment
+from saccade.data.lingua.tasks.labelled import LabelledSentence
+from saccade.data.lingua.tasks.paraphrase import paraphrase
+from saccade.data.lingua.tasks.tagging import TAGS, tagging
+
+__all__ = [
+    "TAGS",
+    "TASKS",
+    "LabelledSentence",
+    "acceptability",
+    "entailment",
+    "paraphrase",
+    "tagging",
+]
+
+TASKS: dict[str, Callable[..., list[LabelledSentence]]] = {
+    "acceptable": acceptability,
+    "entails": entailment,
+    "paraphrase": paraphrase,
+    "tags": tagging,
+}

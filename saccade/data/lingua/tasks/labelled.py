@@ -21,16 +21,16 @@ class TaskItem(NamedTuple):
 
     task: str
     split: str
-    index: int
+    number: int
     settings: LinguaSettings
 
     def rng(self) -> Random:
         """The item's own stream of chance."""
-        return Random(f"lingua {self.task} {self.settings.seed} {self.split} {self.index}")
+        return Random(f"lingua {self.task} {self.settings.seed} {self.split} {self.number}")
 
     def label(self, labels: Sequence[str]) -> str:
         """Every run of len(labels) items has each label once, in an order of its own."""
-        run, place = divmod(self.index, len(labels))
+        run, place = divmod(self.number, len(labels))
         order = Random(f"lingua {self.task} {self.settings.seed} {self.split} labels {run}")
         return order.sample(labels, len(labels))[place]
 

@@ -33,9 +33,12 @@ class Case:
     heads: int = 2
     width: int = 8
     dtype: torch.dtype = torch.float32
+    loud: float = 1.0  # the last key
 
     def qkv(self) -> Tensor:
-        return self._draws(self.batch, *self.shape, 3, self.heads, self.width).to(self.dtype)
+        qkv = self._draws(self.batch, *self.shape, 3, self.heads, self.width)
+        qkv[:, -1, -1, 1] *= self.loud
+        return qkv.to(self.dtype)
 
     def flow(self) -> Tensor:
         """A gradient that comes from above, not in the order of memory."""
@@ -114,6 +117,7 @@ CASES = {
     "itself not": Case((4, 4), (4, 4), itself=False),
     "65 tokens": Case((1, 65), (1, 65), heads=1, width=16),
     "65 tokens, local": local,
+    "65 tokens, the last one loud": Case((1, 65), (1, 65), loud=200.0),
     "65 tokens, biases": replace(local, biases=True, itself=True, scales=False),
     "90 tokens": replace(local, shape=(1, 90), window=(1, 90), heads=1, biases=True),
     "128 tokens": Case((1, 128), (1, 128), heads=1, batch=1, biases=True),

@@ -123,6 +123,7 @@ CASES = {
     "128 tokens": Case((1, 128), (1, 128), heads=1, batch=1, biases=True),
     "windows of ten": Case((10, 10), (10, 10), offsets=10, heads=1, batch=1),
     "33 tokens": Case((1, 33), (1, 33), scales=True),
+    "wide": replace(local, width=48, heads=1, biases=True),
     "odd width": replace(swin, width=20, heads=3, biases=True, scales=True),
     **{
         f"{dtype}": replace(swin, dtype=dtype, biases=True, scales=True, itself=False)
@@ -205,7 +206,8 @@ def main(path: str) -> None:
     from saccade.attention import multihead
     from saccade.attention.kernels.train import windows
 
-    for table in (windows.FORWARD, windows.BACKWARD):  # so few programs that each has many windows
+    tables = windows.FORWARD, windows.BACKWARD, windows.BACKWARD_WIDE
+    for table in tables:  # so few programs that each has many windows
         table |= {keys: launch._replace(programs=5) for keys, launch in table.items()}
 
     def computed(case: Case) -> list[Tensor]:

@@ -1,5 +1,10 @@
 """The Transformer's decoder block: look back, look across, think alone."""
 
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from torch import Tensor
+
 from saccade.attention.axes import SOURCE, TARGET, Axis
 from saccade.attention.multihead import MultiHeadAttention
 from saccade.blocks.mlp import FeedForward
@@ -24,12 +29,13 @@ class DecoderLayer(Block):
         dropout: float = 0.0,
         residual: ResidualKind = "post",
         norm: NormKind = "layer",
+        activation: Callable[[Tensor], Tensor] = F.relu,
         source: Axis = SOURCE,
     ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=TARGET)
         self.cross_attention = MultiHeadAttention(width, heads=heads, rows=TARGET, columns=source)
-        self.mlp = FeedForward(width, hidden=hidden, dropout=dropout)
+        self.mlp = FeedForward(width, hidden=hidden, dropout=dropout, activation=activation)
         self.around_self = RESIDUALS[residual](width, dropout=dropout, norm=norm)
         self.around_cross = RESIDUALS[residual](width, dropout=dropout, norm=norm)
         self.around_mlp = RESIDUALS[residual](width, dropout=dropout, norm=norm)

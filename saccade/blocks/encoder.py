@@ -18,7 +18,8 @@ class EncoderLayer(Block):
 
         x ← residual(x, attention(x, x))        x ← residual(x, MLP(x))
 
-    Where its memory is causal it is the block of a decoder-only language model.
+    Where its memory is causal it is the block of a decoder-only language model. `inner_dropout` is
+    for what is inside the MLP, where that is not to be as its output.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class EncoderLayer(Block):
         heads: int,
         hidden: int,
         dropout: float = 0.0,
+        inner_dropout: float | None = None,
         residual: ResidualKind = "post",
         norm: NormKind = "layer",
         epsilon: float = EPSILON,
@@ -41,7 +43,8 @@ class EncoderLayer(Block):
         self.self_attention = attention or MultiHeadAttention(
             width, heads=heads, rows=axis, columns=axis
         )
-        self.mlp = FeedForward(width, hidden=hidden, dropout=dropout, activation=activation)
+        inner = dropout if inner_dropout is None else inner_dropout
+        self.mlp = FeedForward(width, hidden=hidden, dropout=inner, activation=activation)
         around = partial(
             RESIDUALS[residual],
             width,

@@ -1,6 +1,7 @@
 """The MLP that a Transformer block applies to each position by itself."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -20,6 +21,12 @@ def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return F.gelu(x, approximate="tanh")
 
 
+ActivationKind = Literal["relu", "gelu", "swish"]
+ACTIVATIONS: dict[ActivationKind, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "swish": F.silu,
+}
 GELUS: tuple[Callable[[Tensor], Tensor], ...] = (F.gelu, gelu_tanh)
 
 

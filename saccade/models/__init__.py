@@ -6,9 +6,19 @@ from saccade.models.caption import caption_transformer, show_and_tell, show_atte
 from saccade.models.caption.caption_transformer import CaptionTransformerConfig
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
-from saccade.models.text import convolutional, gpt, rnn_attention, seq2seq, transformer
+from saccade.models.text import (
+    bert,
+    convolutional,
+    electra,
+    gpt,
+    rnn_attention,
+    seq2seq,
+    transformer,
+)
 from saccade.models.text import rnn_language as language
+from saccade.models.text.bert import BertConfig
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
+from saccade.models.text.electra import ElectraConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
@@ -26,6 +36,8 @@ from saccade.models.vision.vit import VitConfig
 FAMILIES: dict[str, type[ModelConfig]] = {
     "rnn-language": RnnLanguageConfig,
     "gpt": GptConfig,
+    "bert": BertConfig,
+    "electra": ElectraConfig,
     "seq2seq": Seq2SeqConfig,
     "rnn-attention": RnnAttentionConfig,
     "convolutional": ConvSeq2SeqConfig,
@@ -49,6 +61,8 @@ PRESETS: dict[str, ModelConfig] = {
     **convolutional.PRESETS,
     **transformer.PRESETS,
     **gpt.PRESETS,
+    **bert.PRESETS,
+    **electra.PRESETS,
     **show_and_tell.PRESETS,
     **show_attend_tell.PRESETS,
     **caption_transformer.PRESETS,

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.output import OutputLayer
+from saccade.data.rows import Rows
 
 
 @runtime_checkable
@@ -63,6 +64,64 @@ class LanguageNetwork(WordNetwork, Protocol):
     def read(self, tokens: Int[Tensor, "R T"], state: Any, /) -> tuple[Tensor, Any]:
         """Go on from a state by many words."""
         ...
+
+
+@runtime_checkable
+class TextEncoder(Protocol):
+    """Texts end to end in, the hidden state at each token out; none sees another text."""
+
+    @property
+    def longest(self) -> int | None:
+        """How many tokens a text may have; None: any number."""
+        ...
+
+    @property
+    def packs(self) -> bool: ...
+
+    @property
+    def capturable(self) -> bool: ...
+
+    def __call__(self, rows: Rows, types: Int[Tensor, " words"], /) -> Float[Tensor, "words D"]:
+        """`types` says of each token which of two texts it is of: 0 or 1."""
+        ...
+
+
+@runtime_checkable
+class FillsWords(TextEncoder, Protocol):
+    """It tells which word stands where one is hidden: `output(transformed(hidden))`."""
+
+    @property
+    def output(self) -> OutputLayer: ...
+
+    def transformed(self, hidden: Float[Tensor, "n D"], /) -> Float[Tensor, "n E"]:
+        """Hidden states, made ready for the output layer."""
+        ...
+
+    def follows(self, hidden: Float[Tensor, "words D"], rows: Rows, /) -> Float[Tensor, "B 2"]:
+        """Logits of: the second text follows the first (0), or is any other (1); only where
+        `config.next_sentence` asks for it.
+        """
+        ...
+
+
+@runtime_checkable
+class ScoresTexts(TextEncoder, Protocol):
+    """It gives texts, or their tokens, logits of labels."""
+
+    def scores(self, hidden: Float[Tensor, "words D"], rows: Rows, /) -> Float[Tensor, "n labels"]:
+        """For every sequence of `rows`, also those that only fill its shape; or for every token."""
+        ...
+
+
+@runtime_checkable
+class ReplacesWords(TextEncoder, Protocol):
+    """One part fills hidden words, and another tells which words are not the author's."""
+
+    @property
+    def generator(self) -> FillsWords: ...
+
+    @property
+    def discriminator(self) -> ScoresTexts: ...
 
 
 @runtime_checkable

@@ -4,13 +4,17 @@ from saccade.tasks.base import TaskSettings
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
+from saccade.tasks.understanding.data import UnderstandingSettings
 
 KINDS: dict[str, type[TaskSettings]] = {
     "translation": TranslationSettings,
     "language": LanguageSettings,
     "captioning": CaptioningSettings,
     "classification": ClassificationSettings,
+    "masked": MaskedSettings,
+    "understanding": UnderstandingSettings,
 }
 
 

@@ -38,12 +38,13 @@ MOST_SKIPPED = 50
 
 @dataclass(frozen=True)
 class Update:
-    """Training has gone one step further. `losses` are the parts of the loss, where it has any."""
+    """Training has gone a step further, of so many. `losses` are the parts of the loss, if any."""
 
     step: int
     loss: float
     learning_rate: float
     losses: dict[str, float] = field(default_factory=dict[str, float])
+    steps: int = 0
     tokens_per_second: float = 0.0
     seconds_left: float = 0.0
 

@@ -151,7 +151,7 @@ def _prepare(
     model = recipe.model.build()
     started = [] if run.has_checkpoints else start(model, recipe, task)
     world.wait()  # for those who have read the data after the first
-    trainer = Trainer(model, task, recipe.train, world)
+    trainer = Trainer(model, task, recipe.train.definite(task.batches_per_epoch), world)
     _tell_sizes(trainer, watch)
     _, notes = restore(trainer, run)
     if not fresh:
@@ -265,7 +265,7 @@ def _validate(
 
 def _timed(event: Update, clock: Clock, steps: int) -> Update:
     left = clock.seconds_per_step * (steps - event.step)
-    return replace(event, tokens_per_second=clock.tokens_per_second, seconds_left=left)
+    return replace(event, steps=steps, tokens_per_second=clock.tokens_per_second, seconds_left=left)
 
 
 def _logged(event: Update) -> dict[str, Any]:

@@ -19,11 +19,12 @@ from tests.app.conftest import QUICK
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_image_commands import CLASSES
+from tests.app.wrong_masked_commands import MASKED
 from tests.app.wrong_start_commands import STARTS
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *STARTS]
+EVERY = [*MOST, *CLASSES, *MASKED, *STARTS]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -33,6 +34,7 @@ def runs(
     writer: Path,
     captioner: Path,
     classifier: Path,
+    filler: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words."""
@@ -44,7 +46,8 @@ def runs(
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
-    return {"tr": translator, "lm": writer, "cap": captioner, "cls": classifier, "gpt": folder}
+    texts = {"tr": translator, "lm": writer, "gpt": folder, "mlm": filler}
+    return {**texts, "cap": captioner, "cls": classifier}
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +131,7 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 4)
     monkeypatch.setattr("saccade.tasks.classification.data.HELD_BACK", 4)
+    monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)
     captured = capsys.readouterr()

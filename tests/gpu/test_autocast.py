@@ -1,6 +1,7 @@
 """Every model in mixed precision on a GPU: it learns, decodes, and says nearly the same."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.models.caption.captioner import CaptionerConfig
-from tests.models import captioners, gallery, zoo
+from tests.models import captioners, encoders, gallery, zoo
 
 DEVICE = "cuda"
 NEAR = {torch.bfloat16: 0.05, torch.float16: 0.01}  # of the norm
@@ -63,6 +64,30 @@ def test_a_model_learns_and_decodes(name: str, dtype: torch.dtype) -> None:
     with torch.no_grad(), torch.autocast(DEVICE, dtype):
         near(scores(), expected, NEAR[dtype])
         near(steps(model, zoo.begin(model, source), words), expected, NEAR[dtype])
+
+
+@each_dtype
+@pytest.mark.parametrize("name", encoders.ENCODERS)
+def test_a_text_encoder_learns_and_scores(name: str, dtype: torch.dtype) -> None:
+    model = zoo.build(encoders.ENCODERS[name], torch.float32).to(DEVICE)
+    rows = encoders.rows_of(encoders.TEXTS).to(torch.device(DEVICE))
+
+    def scores(which: str) -> Tensor:
+        return encoders.scores(model, rows)[which]
+
+    with torch.no_grad():
+        expected = encoders.scores(model, rows)
+        alone = encoders.scores(
+            zoo.build(encoders.ENCODERS[name], torch.float32), rows.to(torch.device("cpu"))
+        )
+    for which, plain in expected.items():
+        near(plain.cpu(), alone[which], 1e-4)
+        model.train()  # its dropout is 0
+        ours, theirs = (slopes(model, partial(scores, which), one) for one in (dtype, None))
+        near(ours, theirs, NEAR_SLOPES)
+        model.eval()
+        with torch.no_grad(), torch.autocast(DEVICE, dtype):
+            near(scores(which), plain, NEAR[dtype])
 
 
 @each_dtype

@@ -18,6 +18,7 @@ from saccade.models import (
     TransformerConfig,
 )
 from saccade.models.caption.captioner import CaptionerConfig
+from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 
 VOCABULARY = 11
@@ -46,7 +47,8 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
 PRESETS_SHRUNK = {
     name: shrunk(config)
     for name, config in PRESETS.items()
-    if not isinstance(config, CaptionerConfig | ImageEncoderConfig)  # which have their own zoos
+    # which have their own zoos
+    if not isinstance(config, CaptionerConfig | ImageEncoderConfig | TextEncoderConfig)
 }
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 
@@ -81,6 +83,10 @@ _TRANSLATORS: dict[str, ModelConfig] = {
             ("pre", "none"),
         )
     },
+    "transformer swish with a bias of words": _small(
+        TransformerConfig, activation="swish", output_bias=True
+    ),
+    "transformer gelu": _small(TransformerConfig, activation="gelu"),
     **{n: c for n, c in PRESETS_SHRUNK.items() if not isinstance(c, LANGUAGE_KINDS)},
 }
 

@@ -75,9 +75,14 @@ def write_ctranslate2(
 
 def _translator(config: TransformerConfig, weights: Weights) -> Any:
     from ctranslate2.specs import TransformerSpec
+    from ctranslate2.specs.common_spec import Activation
 
+    kinds = {"relu": Activation.RELU, "gelu": Activation.GELU, "swish": Activation.SWISH}
     made: Any = TransformerSpec.from_config(
-        config.depth, config.heads, pre_norm=config.residual == "pre"
+        config.depth,
+        config.heads,
+        pre_norm=config.residual == "pre",
+        activation=kinds[config.activation],
     )
     positions = _table(config, weights)
     _embed(made.encoder.embeddings[0], made.encoder, weights, positions)
@@ -95,6 +100,8 @@ def _translator(config: TransformerConfig, weights: Weights) -> Any:
         _norm(made.encoder.layer_norm, weights, "encoder_norm")
         _norm(made.decoder.layer_norm, weights, "decoder_norm")
     made.decoder.projection.weight = weights["embedding.weight"]
+    if config.output_bias:
+        made.decoder.projection.bias = weights["output_bias"]
     return made
 
 

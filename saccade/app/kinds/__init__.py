@@ -11,6 +11,8 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "language": "saccade.app.kinds.language",
     "captioning": "saccade.app.kinds.captioning",
     "classification": "saccade.app.kinds.classification",
+    "masked": "saccade.app.kinds.masked",
+    "understanding": "saccade.app.kinds.understanding",
 }
 
 

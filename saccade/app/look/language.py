@@ -7,18 +7,23 @@ from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import text_axis
 from saccade.app.look.document import LookDocument, LookEntry
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.matrix import Shown, Side, between, one_matrix, site_named
+from saccade.app.look.matrix import (
+    KEEP,
+    Side,
+    axis_side,
+    between,
+    in_cells,
+    one_matrix,
+    shown_units,
+    site_named,
+)
 from saccade.app.look.search import chosen_words
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, text_sites
-from saccade.attention.look.glance import Keep
 from saccade.attention.look.watching import sites
 from saccade.errors import ConfigError
 from saccade.tasks.language.teacher_forced import check_reach, teacher_forced_text
 from saccade.tasks.language.writer import Generated, Writer
-
-LARGEST_MAP = 256  # cells to a side
-KEEP = Keep(map_side=LARGEST_MAP, top=0)
 
 
 def language_look(
@@ -41,11 +46,9 @@ def language_look(
     side, cell = text_side(writer, tokens, select)
     seen = teacher_forced_text(writer, tokens, keep=KEEP, only=site)
     weights, which = one_matrix(seen.sites, select)
-    if cell > 1:
-        which += f", cells of {cell} × {cell} pieces"
     return MatrixLook(
-        *between(weights, side, side, _units(select)),
-        title=f"{model.name}: {site}, {which}",
+        *between(weights, side, side, shown_units(select)),
+        title=f"{model.name}: {site}, {which}{in_cells(cell)}",
         caption=text if written is None else written.text,
         document=document,
     )
@@ -54,20 +57,7 @@ def language_look(
 def text_side(writer: Writer, tokens: list[int], select: Selection) -> tuple[Side, int]:
     """What lies along both sides, and how many pieces share a cell; refused where too long."""
     check_reach(writer, tokens)
-    side, cell = Side.of(text_axis(writer.vocabulary, tokens)), KEEP.cell(len(tokens))
-    if cell > 1:
-        if select.units == "words":
-            raise ConfigError(
-                f"{len(tokens)} pieces are drawn in cells of {cell} × {cell}, not in words; "
-                f"leave --units away, or shorten the text to {LARGEST_MAP}"
-            )
-        side = Side([f"{piece}…" for piece in side.pieces[::cell]])
-    select.check_rows(side.count(_units(select)))
-    return side, cell
-
-
-def _units(select: Selection) -> Shown:
-    return "words" if select.units == "words" else "pieces"
+    return axis_side(text_axis(writer.vocabulary, tokens), select)
 
 
 def language_document(

@@ -12,11 +12,13 @@ from torch import Tensor
 
 from saccade.app.look.document import AxisEntry
 from saccade.app.look.settings import Selection
-from saccade.attention.look.glance import Glance
+from saccade.attention.look.glance import Glance, Keep
 from saccade.errors import ConfigError
 from saccade.printable import printable
 
 Shown = Literal["words", "pieces"]
+LARGEST_MAP = 256  # cells to a side
+KEEP = Keep(map_side=LARGEST_MAP, top=0)  # of a text that looks at itself
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,31 @@ class Side:
         place = torch.arange(len(self.pieces))
         starts, ends = torch.tensor(self.words).view(-1, 2).T[:, :, None]
         return ((starts <= place) & (place < ends)).double()
+
+
+def shown_units(select: Selection) -> Shown:
+    """Of a text that looks at itself."""
+    return "words" if select.units == "words" else "pieces"
+
+
+def axis_side(axis: AxisEntry, select: Selection) -> tuple[Side, int]:
+    """What lies along both sides of such a text, and how many pieces share a cell."""
+    side, count = Side.of(axis), len(axis.tokens)
+    cell = KEEP.cell(count)
+    if cell > 1:
+        if select.units == "words":
+            raise ConfigError(
+                f"{count} pieces are drawn in cells of {cell} × {cell}, not in words; "
+                f"leave --units away, or shorten the text to {LARGEST_MAP}"
+            )
+        side = Side([f"{piece}…" for piece in side.pieces[::cell]])
+    select.check_rows(side.count(shown_units(select)))
+    return side, cell
+
+
+def in_cells(cell: int) -> str:
+    """What a title says of how many pieces share a cell."""
+    return f", cells of {cell} × {cell} pieces" if cell > 1 else ""
 
 
 def between(

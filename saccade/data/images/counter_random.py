@@ -34,18 +34,35 @@ def uniform(
     return uniforms(indices, {stream: count}, seed=seed, epoch=epoch)
 
 
+def uniform_at(
+    indices: Int[Tensor, " n"], places: Int[Tensor, " n"], *, seed: int, epoch: int, stream: int
+) -> Float[Tensor, " n"]:
+    """For each index the number at one place, which is the one that `uniform` has there."""
+    h = np.zeros((1, 1), np.uint64)
+    for key in (_word(seed), _word(epoch), _words(indices), _word(stream), _words(places)):
+        h = _next(h, key)
+    return _shares(h)[0].to(indices.device)
+
+
 def uniforms(
     indices: Int[Tensor, " B"], counts: Mapping[int, int], *, seed: int, epoch: int
 ) -> Float[Tensor, "B counts"]:
     """So many numbers of each stream for each index, one stream after another."""
     h = np.zeros((1, 1), np.uint64)
-    index = indices.cpu().numpy().astype(np.uint64)[:, None]
-    for key in (_word(seed), _word(epoch), index, _word(*counts)):
+    for key in (_word(seed), _word(epoch), _words(indices)[:, None], _word(*counts)):
         h = _next(h, key)  # (B, streams) in the end
     places = [np.arange(count, dtype=np.uint64) for count in counts.values()]
     h = _next(np.repeat(h, list(counts.values()), axis=1), np.concatenate([*places, NOTHING]))
+    return _shares(h).to(indices.device)
+
+
+def _shares(h: Words) -> Float[Tensor, "rows columns"]:
     high = (h >> np.uint64(40)).astype(np.float32)  # 24 bits: all that a float32 below 1 can hold
-    return torch.from_numpy(high * np.float32(2**-24)).to(indices.device)
+    return torch.from_numpy(high * np.float32(2**-24))
+
+
+def _words(keys: Int[Tensor, " n"]) -> Words:
+    return keys.cpu().numpy().astype(np.uint64)
 
 
 def _next(h: Words, key: Words) -> Words:

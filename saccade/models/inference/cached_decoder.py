@@ -51,7 +51,7 @@ class CachedDecoder:
         self.source = joint_product(kv, precision) if kv else None
         self.output = words.output
         if precision is not None:
-            self.output = scores(words.embedding.weight, None, precision=precision)
+            self.output = scores(*words.output, precision=precision)
         self._tables: dict[int, Tensor] = {}
 
     @property

@@ -1,11 +1,26 @@
 """What others call our tensors: for each family a table for each library."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from saccade.models.names import convnext, mobilenet, mvit, resnet, swin, vit
+from saccade.models.names import (
+    bert,
+    convnext,
+    gpt,
+    marian,
+    mobilenet,
+    mvit,
+    resnet,
+    swin,
+    vit,
+)
 from saccade.models.names.table import Names
+from saccade.models.text.bert import Bert
+from saccade.models.text.electra import Electra
+from saccade.models.text.gpt import Gpt
+from saccade.models.text.transformer import Transformer
 from saccade.models.vision.attention_resnet import AttentionResNet
 from saccade.models.vision.convnext import ConvNext
 from saccade.models.vision.mobilenet import MobileNet
@@ -22,16 +37,39 @@ LIBRARIES: dict[type[nn.Module], dict[str, Names]] = {
     Swin: swin.LIBRARIES,
     Mvit: mvit.LIBRARIES,
     ConvNext: convnext.LIBRARIES,
+    Bert: bert.LIBRARIES,
+    Electra: bert.DISCRIMINATOR,
+    Gpt: gpt.LIBRARIES,
+    Transformer: marian.LIBRARIES,
 }
-# What scores the classes, which are others for other data.
-HEADS: dict[type[nn.Module], str] = {
-    **dict.fromkeys(LIBRARIES, "head"),
-    **dict.fromkeys((ResNet, AttentionResNet), "fc"),
-    MobileNet: "classifier.1",
+# Names that a file may have for one tensor, the first of which is in a table.
+TIED: dict[type[nn.Module], tuple[tuple[str, ...], ...]] = {
+    Bert: bert.TIED,
+    Electra: bert.TIED,
+    Gpt: gpt.TIED,
+    Transformer: marian.TIED,
 }
-# By the last part of its name, what can be made to fit another grid: its vectors, for so many rows.
+
+
+class Head(NamedTuple):
+    """What is read off at the end, and is another for other data: parts that are taken whole or
+    not at all. One that is not taken starts at zero, or as it was drawn.
+    """
+
+    parts: tuple[str, ...]
+    zero: bool = True
+
+
+HEADS: dict[type[nn.Module], Head] = {
+    **dict.fromkeys((Vit, Swin, Mvit, ConvNext), Head(("head",))),
+    **dict.fromkeys((ResNet, AttentionResNet), Head(("fc",))),
+    MobileNet: Head(("classifier.1",)),
+    Bert: Head(bert.HEAD, zero=False),
+}
+# By the last part of its name, what fits another grid or length: its vectors, for so many rows.
 RESIZED: dict[str, Callable[[Tensor, int], Tensor | None]] = {
     "positions": vit.fitted,
+    "table": gpt.fitted,
     "offsets": swin.fitted,
     "down": mvit.fitted,
     "across": mvit.fitted,

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from saccade.errors import CheckpointError
-from saccade.models.names import HEADS, LIBRARIES, RESIZED
+from saccade.models.names import HEADS, LIBRARIES, RESIZED, TIED, Head
 from saccade.models.names.table import Names, located, to_ours
 from saccade.printable import printable
 from saccade.regular import regular_file
@@ -34,7 +34,12 @@ PREFIXES = ("module.", "_orig_mod.")  # of models that several devices share, or
 IN_FOLDER = ("model.safetensors", "pytorch_model.bin")
 IN_PARTS = tuple(f"{name}.index.json" for name in IN_FOLDER)
 # Counts that nothing here reads, and tables that follow from the sizes.
-NOT_LEARNT = ("num_batches_tracked", "relative_position_index", "attn_mask")
+NOT_LEARNT = (
+    *("num_batches_tracked", "relative_position_index", "attn_mask"),
+    *("position_ids", "token_type_ids", "attn.bias", "attn.masked_bias", "embed_positions.weight"),
+)
+OLD_LEAVES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+ADDED = ("final_logits_bias",)  # nothing is lost with one of zeros
 SHOWN = 6
 
 
@@ -42,9 +47,9 @@ SHOWN = 6
 class Report:
     """What became of each tensor. Names are the model's, but for `unexpected`: the file's.
 
-    `matched` holds the `resized` as well: positions of another grid. `mismatched` were left as
-    they are in the model, for theirs had another shape. `fresh` is a head that is zero now: the
-    file has none, or one for another number of classes.
+    `matched` holds the `resized` as well: positions of another grid or length. `mismatched` were
+    left as they are in the model, for theirs had another shape. `fresh` is a head that the file
+    does not have, or has for another number of classes: it is `zero` now, or as it was drawn.
     """
 
     path: str
@@ -54,6 +59,7 @@ class Report:
     resized: tuple[str, ...]
     mismatched: tuple[str, ...]
     fresh: tuple[str, ...] = ()
+    zero: bool = True
 
     @property
     def complete(self) -> bool:
@@ -71,7 +77,7 @@ class Report:
         wanted = len(self.matched) + len(self.missing) + len(self.mismatched) + len(self.fresh)
         kinds = {
             "resized": self.resized,
-            "of a new head, zero at first": self.fresh,
+            f"of a new head, {'zero' if self.zero else 'random'} at first": self.fresh,
             "of another shape, left as they were": self.mismatched,
             "missing": self.missing,
             "in the file but not in the model": self.unexpected,
@@ -98,14 +104,14 @@ def load_pretrained(model: nn.Module, path: Path) -> Report:
 def load_weights(model: nn.Module, given: dict[str, Tensor], path: Path) -> Report:
     """Put the tensors of a file into a model.
 
-    What the file does not have, or has in another shape, stays as it is, but for the head, which
-    becomes zero. If nothing fits, the file is refused.
+    What the file does not have, or has in another shape, stays as it is; so does a head, or it
+    becomes zero, as `HEADS` says of the family. If nothing fits, the file is refused.
     """
     taken, report = compare(model, given, path)
     if not taken:
         raise CheckpointError(_nothing(model, report))
     own, fresh = model.state_dict(), [name.partition(":")[0] for name in report.fresh]
-    zeros = {name: torch.zeros_like(own[name]) for name in fresh}
+    zeros = {name: torch.zeros_like(own[name]) for name in fresh if report.zero}
     model.load_state_dict({**taken, **zeros}, strict=False)
     return report
 
@@ -115,7 +121,7 @@ def compare(
 ) -> tuple[dict[str, Tensor], Report]:
     """The tensors of a file that a model can take, and what would become of all."""
     there = {n: tensor for n, tensor in model.state_dict().items() if not n.endswith(NOT_LEARNT)}
-    found, unexpected = _translated(model, given, there)
+    found, unexpected = _translated(model, _untied(model, given), there)
     taken, resized, mismatched = dict[str, Tensor](), list[str](), dict[str, str]()
     for name, part in found.items():
         fit = _fitted(name, part, there[name])
@@ -134,20 +140,34 @@ def compare(
         resized=tuple(resized),
         mismatched=tuple(mismatched[name] for name in absent if name in mismatched),
         fresh=tuple(mismatched.get(name, name) for name in fresh),
+        zero=HEADS.get(type(model), Head(())).zero,
     )
+
+
+def _untied(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Each tensor that has several names under the first alone; where they differ, all stay."""
+    given = dict(given)
+    for first, *others in TIED.get(type(model), ()):
+        for name in others:
+            if name in given and first not in given:
+                given[first] = given.pop(name)
+            elif name in given and torch.equal(given[name], given[first]):
+                del given[name]
+    return given
 
 
 def _new_head(
     model: nn.Module, there: dict[str, Tensor], taken: dict[str, Tensor]
 ) -> tuple[str, ...]:
-    """The tensors of the head where not all of them were found, which are then not taken."""
-    head = HEADS.get(type(model))
-    names = tuple(name for name in there if name.rpartition(".")[0] == head)
-    if all(name in taken for name in names):
-        return ()
-    for name in names:
+    """The tensors of those parts of the head that were not found whole; none of them is taken."""
+    fresh: list[str] = []
+    for part in HEADS.get(type(model), Head(())).parts:
+        names = [name for name in there if f"{name}.".startswith(f"{part}.")]
+        if not all(name in taken for name in names):
+            fresh += names
+    for name in fresh:
         taken.pop(name, None)
-    return names
+    return tuple(fresh)
 
 
 def _translated(
@@ -163,13 +183,14 @@ def _translated(
     places = located(names, there)
     known = {places[name].name for name in found}
     rest = (name for name in given if name not in known)
-    return found, [name for name in rest if not name.endswith(NOT_LEARNT)]
+    told = [name for name in rest if not name.endswith(NOT_LEARNT)]
+    return found, [name for name in told if name not in ADDED or bool(given[name].any())]
 
 
 def _headless(names: Names) -> Names:
     """As Hugging Face saves a model without its head: less what it calls the model inside."""
-    inside = (pair for pair in names.items() if pair[0] not in HEADS.values())
-    return {ours: theirs.partition(".")[2] for ours, theirs in inside}
+    inside = next(iter(names.values())).partition(".")[0] + "."
+    return {ours: x.removeprefix(inside) for ours, x in names.items() if x.startswith(inside)}
 
 
 def _fitted(name: str, part: Tensor, wanted: Tensor) -> Tensor | None:
@@ -282,7 +303,8 @@ def _unwrapped(loaded: Any) -> dict[str, Tensor]:
 def _bare(name: str) -> str:
     while name.startswith(PREFIXES):
         name = name.partition(".")[2]
-    return name
+    old = next((old for old in OLD_LEAVES if name.endswith(old)), None)
+    return name if old is None else name.removesuffix(old) + OLD_LEAVES[old]
 
 
 def _nothing(model: nn.Module, report: Report) -> str:

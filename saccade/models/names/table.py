@@ -55,23 +55,23 @@ def to_ours(
         tensor = theirs.get(at.name)
         if tensor is None:
             continue
-        if at.parts > 1 and (not tensor.dim() or len(tensor) % at.parts):
+        whole = UNSHAPES[at.shape](tensor) if at.shape else tensor
+        if at.parts > 1 and (not whole.dim() or len(whole) % at.parts):
             continue
-        part = tensor.chunk(at.parts)[at.part] if at.parts > 1 else tensor
-        found[name] = UNSHAPES[at.shape](part) if at.shape else part
+        found[name] = whole.chunk(at.parts)[at.part] if at.parts > 1 else whole
     return found
 
 
 def to_theirs(names: Names, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Our tensors by their names and in their shapes."""
-    parts: defaultdict[str, dict[int, Tensor]] = defaultdict(dict)
+    parts: defaultdict[tuple[str, str], dict[int, Tensor]] = defaultdict(dict)
     for name, at in located(names, ours).items():
-        tensor = ours[name].detach()
-        parts[at.name][at.part] = SHAPES[at.shape](tensor) if at.shape else tensor
-    return {
-        name: torch.cat([those[part] for part in sorted(those)]) if len(those) > 1 else those[0]
-        for name, those in parts.items()
-    }
+        parts[at.name, at.shape][at.part] = ours[name].detach()
+    found: dict[str, Tensor] = {}
+    for (name, shape), those in parts.items():
+        whole = torch.cat([those[part] for part in sorted(those)]) if len(those) > 1 else those[0]
+        found[name] = SHAPES[shape](whole) if shape else whole
+    return found
 
 
 def _filled(template: str, match: re.Match[str], before: Mapping[int, int]) -> TheirTensor:
@@ -92,7 +92,7 @@ def _filled(template: str, match: re.Match[str], before: Mapping[int, int]) -> T
 
 
 def _shape(shape: str, leaf: str) -> str:
-    return "" if shape == "conv" and leaf == ".bias" else shape
+    return "" if shape in OF_MATRICES and leaf == ".bias" else shape
 
 
 @lru_cache
@@ -121,16 +121,41 @@ def _conv(matrix: Tensor) -> Tensor:
     return matrix.unflatten(1, (3, side, side))
 
 
+def _halved(x: Tensor, axis: int) -> Tensor:
+    """All that stands in even places, then all that stands in odd ones."""
+    if not x.dim():
+        return x
+    places = torch.arange(x.shape[axis], device=x.device)
+    return x.index_select(axis, torch.cat([places[0::2], places[1::2]]))
+
+
+def _taking_turns(x: Tensor, axis: int) -> Tensor:
+    """The first of each half, then the second of each, and so on: the inverse of `_halved`."""
+    if not x.dim():
+        return x
+    places = torch.arange(x.shape[axis], device=x.device)
+    return x.index_select(axis, _halved(places, 0).argsort())
+
+
 # From our shape to theirs, and back.
 SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "conv": _conv,
     "token": lambda x: x[None, None],
+    "row": lambda x: x[None],
     "rows": lambda x: x[None],
     "column": lambda x: x[:, None, None],
+    "transposed": lambda x: x.mT,
+    "reads_halves": lambda x: _halved(x, -1),
+    "writes_halves": lambda x: _halved(x, 0),
 }
 UNSHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "conv": lambda x: x.flatten(1) if x.dim() > 1 else x,
     "token": Tensor.flatten,
+    "row": Tensor.flatten,
     "rows": lambda x: x[0] if x.dim() == 3 else x,
     "column": Tensor.flatten,
+    "transposed": lambda x: x.mT if x.dim() == 2 else x,
+    "reads_halves": lambda x: _taking_turns(x, -1),
+    "writes_halves": lambda x: _taking_turns(x, 0),
 }
+OF_MATRICES = ("conv", "transposed", "reads_halves")  # biases are the same there

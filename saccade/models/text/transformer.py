@@ -1,7 +1,8 @@
 """The Transformer (Vaswani et al. 2017, arXiv:1706.03762).
 
 Departs from the paper's code in having no dropout on the attention weights. One vocabulary serves
-both languages, and its embedding is also the output layer, as published.
+both languages, and its embedding is also the output layer, as published. Marian's translators
+(Junczys-Dowmunt et al. 2018, arXiv:1804.00344) have another activation, and a bias there.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.inference.memories import Prefill
+from saccade.blocks.mlp import ACTIVATIONS, ActivationKind
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, PositionKind, make_positions
 from saccade.blocks.residual import NormKind, ResidualKind
@@ -44,6 +46,8 @@ class TransformerConfig(WordModelConfig):
         norm: LayerNorm, or BatchNorm over all words.
         positions: how a word knows its place.
         longest: how many tokens a sentence may have.
+        activation: inside the MLP of a layer.
+        output_bias: of the output layer, for how frequent each word is.
     """
 
     width: int = 512
@@ -55,6 +59,8 @@ class TransformerConfig(WordModelConfig):
     norm: NormKind = "layer"
     positions: PositionKind = "sinusoids"
     longest: int = 1024
+    activation: ActivationKind = "relu"
+    output_bias: bool = False
 
     def __post_init__(self) -> None:
         check_positive(self, "vocabulary", "width", "depth", "heads", "hidden", "longest")
@@ -87,12 +93,16 @@ class Transformer(nn.Module):
         # Pre-norm never normalises the sum of its residuals, so the stack ends with a norm.
         last = nn.LayerNorm if config.residual == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = last(config.width), last(config.width)
+        bias = nn.Parameter(torch.zeros(config.vocabulary)) if config.output_bias else None
+        self.register_parameter("output_bias", bias)
+        self.output_bias: nn.Parameter | None
         self._initialise()
 
     def _sizes(self) -> dict[str, Any]:
         config = self.config
         names = ("width", "heads", "hidden", "dropout", "residual", "norm")
-        return {name: getattr(config, name) for name in names}
+        sizes = {name: getattr(config, name) for name in names}
+        return {**sizes, "activation": ACTIVATIONS[config.activation]}
 
     def _initialise(self) -> None:
         for parameter in self.parameters():
@@ -139,7 +149,8 @@ class Transformer(nn.Module):
     def words(self) -> WordDecoder:
         """The half that writes."""
         parts = self.embedding, self.positions, self.dropout, self.decoder, self.decoder_norm
-        return WordDecoder(*parts, scale=self.config.width**0.5, longest=self.config.longest)
+        scale, longest = self.config.width**0.5, self.config.longest
+        return WordDecoder(*parts, scale=scale, longest=longest, output_bias=self.output_bias)
 
     @property
     def output(self) -> OutputLayer:

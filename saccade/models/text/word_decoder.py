@@ -58,10 +58,10 @@ class DecoderState:
 class WordDecoder:
     """Words → layers that look back, and perhaps across → the hidden state after each word.
 
-        x = scale · E[words] + P        y = norm(layers(x, memory))        scores = E y
+        x = scale · E[words] + P        y = norm(layers(x, memory))        scores = E y + b
 
     It is no module: the parts are its model's own, under the names that the model gives them.
-    `longest` bounds the positions that there are.
+    `longest` bounds the positions that there are; most have no `output_bias` b.
     """
 
     embedding: nn.Embedding
@@ -71,11 +71,12 @@ class WordDecoder:
     norm: nn.Module
     scale: float
     longest: int
+    output_bias: Float[Tensor, " V"] | None = None
 
     @property
     def output(self) -> OutputLayer:
         """The embedding read the other way round."""
-        return OutputLayer(self.embedding.weight)
+        return OutputLayer(self.embedding.weight, self.output_bias)
 
     def embed(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
         return self.dropout(self.at_positions(tokens))

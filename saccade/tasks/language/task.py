@@ -5,8 +5,7 @@ Text comes as lines, each a sentence of its own, or as a stream, cut into window
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +16,6 @@ from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_p
 from saccade.data import three_sentences
 from saccade.data.batches import Batches
 from saccade.data.ragged import Ragged
-from saccade.data.readers import TextsRead, read_texts, splits
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
 from saccade.errors import ConfigError, DataError
@@ -34,9 +32,8 @@ from saccade.tasks.base import (
 )
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
+from saccade.tasks.plain_texts import Unit, read_plain_texts
 from saccade.tasks.tokenizer import learnt, tokenizer_asset, trained_tokenizer
-
-HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +54,7 @@ class LanguageSettings(TextSettings):
     """
 
     field: str = "text"
-    unit: Literal["stream", "lines"] = "stream"
+    unit: Unit = "stream"
     window: int = 256
     level: Level = "bpe"
     vocabulary: int = 8000
@@ -119,38 +116,7 @@ def read_language(settings: LanguageSettings, split: str | None) -> tuple[list[s
         count, seed = settings.sentences if split == "train" else 300, seeds[split]
         note = f"{count:,} sentences of the three-sentence world, split {split}"
         return three_sentences.sentences(count, seed=seed), note
-    if split in ("train", "valid") and "valid" not in splits(Path(settings.data)):
-        return _held_out(settings, split)
-    read = _read(settings, split or "train")
-    return read.texts, read.summary()
-
-
-def _read(settings: LanguageSettings, split: str) -> TextsRead:
-    return read_texts(
-        Path(settings.data),
-        split,
-        field=settings.field,
-        whole=settings.unit == "stream",
-        skip_bad=settings.skip_bad,
-    )
-
-
-def _held_out(settings: LanguageSettings, split: str) -> tuple[list[str], str]:
-    """The last tenth is for validation where the user gave no such split."""
-    read = _read(settings, "train")
-    texts = read.texts
-    if settings.unit == "stream" and len(texts) == 1:
-        cut = int(len(texts[0]) * (1 - HELD_OUT))
-        texts = [texts[0][:cut] if split == "train" else texts[0][cut:]]
-    else:
-        cut = int(len(texts) * (1 - HELD_OUT))
-        texts = texts[:cut] if split == "train" else texts[cut:]
-    if not any(texts):
-        raise DataError(f"{read.summary()}: too little to hold a tenth out; add a validation file")
-    note = (
-        "the last tenth, held out" if split == "valid" else f"{read.summary()}, first nine tenths"
-    )
-    return texts, note
+    return read_plain_texts(settings, split)
 
 
 class Windows:
@@ -313,7 +279,7 @@ def texts_loss(
     model: LanguageNetwork,
     texts: Ragged,
     special: SpecialTokens,
-    unit: Literal["stream", "lines"],
+    unit: Unit,
     device: torch.device,
 ) -> float:
     """Mean loss per token."""

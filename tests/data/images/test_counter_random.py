@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.images.counter_random import GAMMA, mix, uniform, uniforms
+from saccade.data.images.counter_random import GAMMA, mix, uniform, uniform_at, uniforms
 
 key = st.integers(0, 2**63 - 1)
 
@@ -28,6 +28,16 @@ def test_an_example_has_its_numbers_in_any_company(
         found = uniform(torch.tensor([alone]), 7, seed=seed, epoch=epoch, stream=stream)
         assert torch.equal(row, found[0, :5])
     assert ((together >= 0) & (together < 1)).all()
+
+
+@given(places=st.lists(st.tuples(key, st.integers(0, 8)), max_size=9), seed=key, epoch=key)
+def test_a_number_can_be_asked_for_by_its_place(
+    places: list[tuple[int, int]], seed: int, epoch: int
+) -> None:
+    address = {"seed": seed, "epoch": epoch, "stream": 5}
+    index, place = torch.tensor(places, dtype=torch.long).view(-1, 2).T
+    rows = uniform(index, 9, **address)
+    assert torch.equal(uniform_at(index, place, **address), rows[range(len(places)), place])
 
 
 def step_by_step(seed: int, epoch: int, index: int, stream: int, place: int) -> float:

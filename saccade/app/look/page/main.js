@@ -12,10 +12,12 @@ import { el } from "./controls/dom.js";
 import { isolated } from "./controls/format.js";
 import { helpDialog } from "./controls/help.js";
 import { LanguageView } from "./kinds/language.js";
+import { MaskedView } from "./kinds/masked.js";
 import { footBar } from "./controls/readout.js";
 import { ServerBar, emptyState, isServed } from "./served/server.js";
 import { State } from "./controls/state.js";
 import { TranslationView } from "./kinds/translation.js";
+import { UnderstandingView } from "./kinds/understanding.js";
 
 const DEFAULTS = {
   view: "", look: 0, site: "all", head: "mean", unit: "words", step: null, token: null, mode: "out",
@@ -36,6 +38,8 @@ const KINDS = {
   language: [LanguageView, CompareView],
   caption: [CaptionView, CaptionCompareView],
   classification: [ClassificationView, ClassificationView],
+  masked: [MaskedView, CompareView],
+  understanding: [UnderstandingView, UnderstandingView],
 };
 
 // Why this page cannot show a document; null if it can.

@@ -78,10 +78,10 @@ export class LanguageView {
     this.sinkNote = el("p", { class: "note warn", hidden: true });
     this.badge = badge();
     this.textHost = el("div");
-    const legend = el("p", { class: "legend" }, el("span", { class: "token", text: "given" }), el(
-      "span", { class: "token made", text: "written" }
-    ),
-      el("span", { class: "token chosen", text: "asked" }));
+    const legend = el(
+      "p", { class: "legend" },
+      ...this.legend().map(([kind, text]) => el("span", { class: `token ${kind}`, text }))
+    );
     this.textCard = card("Text", { id: "text", tools: [this.picks, this.mode, this.sink] },
       el(
         "div", { class: "caption" }, this.title = el("span", { class: "note" }), this.badge, legend
@@ -160,7 +160,21 @@ export class LanguageView {
   }
 
   #chosen() {
-    return Math.min(this.state.get("token") ?? lastWord(this.axis, this.count), this.count - 1);
+    return Math.min(this.state.get("token") ?? this.opening(), this.count - 1);
+  }
+
+  // The token that is asked until the reader has chosen.
+  opening() {
+    return lastWord(this.axis, this.count);
+  }
+
+  legend() {
+    return [["", "given"], ["made", "written"], ["chosen", "asked"]];
+  }
+
+  // What a token is to the model.
+  role(at) {
+    return at >= (this.axis.prompt ?? Infinity) ? "written" : "given";
   }
 
   #noteSink() {
@@ -229,11 +243,10 @@ export class LanguageView {
   }
 
   #tell(at, gaze) {
-    const made = at >= (this.axis.prompt ?? Infinity);
     const parts = [el("p", { class: "token-name" }, el(
       "b", { dir: "auto", text: readable(tokenText(tokenAt(this.axis, at))) }
     ),
-      el("span", { class: "note", text: `token ${at} · ${made ? "written" : "given"}` }))];
+      el("span", { class: "note", text: `token ${at} · ${this.role(at)}` }))];
     const logP = this.axis.log_p?.[at];
     const choices = this.axis.choices?.[at];
     if (choices?.length) parts.push(choiceList(choices, tokenAt(this.axis, at)));

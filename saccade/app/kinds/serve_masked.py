@@ -1,0 +1,56 @@
+"""How models that fill blanks answer requests."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from saccade.app.kinds.base import Serving
+from saccade.app.look.masked import masked_document
+from saccade.app.look.settings import LookSettings
+from saccade.app.serve.http.errors import invalid
+from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length
+from saccade.errors import DataError
+from saccade.tasks.masked.filler import BlankFiller, FilledText
+
+BEST = 5  # words for each blank, where a request does not say how many
+
+
+class MaskedServing(Serving):
+    """Texts of several requests are read together."""
+
+    def refuse(self, run: str, fields: PredictFields) -> None:
+        asked = {
+            "count": fields.count > 1,
+            "beam": fields.beam is not None,
+            "sample": bool(fields.sample),
+            "most_tokens": fields.most_tokens is not None,
+        }
+        for name in (name for name, given in asked.items() if given):
+            raise invalid(f"{run} fills blanks and writes nothing else: leave {name} out", name)
+
+    def check(self, run: str, tool: BlankFiller, given: str) -> int:
+        """A text without blanks is refused later: it can be looked at."""
+        if not given.strip():
+            raise invalid("there is nothing to read in an empty text", "text")
+        try:
+            return check_length(run, len(tool.read(given).tokens), tool.fills.longest)
+        except DataError as error:
+            raise invalid(str(error), "text") from error
+
+    def predict(self, tool: BlankFiller, jobs: Sequence[ServedJob], steps: Steps) -> None:
+        given = [text for job in jobs for text in job.work.given]
+        filled = iter(tool.fill(given, n_best=max(BEST, jobs[0].work.how.n_best)))
+        for job in jobs:
+            found = [next(filled) for _ in job.work.given]
+            steps.wrote(sum(len(one.blanks) for one in found))
+            job.finish([filled_table(one) for one in found])
+
+    def look(self, models: list[Any], given: str, settings: LookSettings) -> Any:
+        return masked_document(models, given, settings)
+
+
+def filled_table(one: FilledText) -> dict[str, Any]:
+    """A filled text, for JSON."""
+    blanks = [
+        {**words[0]._asdict(), "words": [word._asdict() for word in words]} for words in one.blanks
+    ]
+    return {"given": one.given, "text": one.text, "blanks": blanks}

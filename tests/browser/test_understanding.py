@@ -97,7 +97,7 @@ def test_pointing_at_a_token_says_its_weight(open_page: Open) -> None:
 
 def test_ribbons_flow_between_the_texts_and_turn_round(open_page: Open) -> None:
     made = pairs()
-    opened = open_page(made.document, state="#threshold=0")
+    opened = open_page(made.document, state="#least=0")
     text = made.document["looks"][0]["axes"]["text"]
     (a, b), (c, d) = text["texts"]
     words = [[w for w in text["words"] if start <= w[0] < end] for start, end in ((a, b), (c, d))]

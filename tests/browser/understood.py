@@ -27,7 +27,7 @@ def _axis(texts: tuple[str, ...]) -> dict[str, Any]:
     for text in texts:
         parts.append([len(pieces), len(pieces) + len(text.split("|"))])
         pieces += [*text.split("|"), "<end>"]
-    made = axis(pieces, texts=parts)
+    made = axis(pieces, texts=parts, prompt=len(pieces))
     return {**made, "words": _words(pieces)}
 
 

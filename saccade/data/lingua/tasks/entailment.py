@@ -150,7 +150,8 @@ def _open(hypothesis: Statement, draw: Draw) -> Statement | None:
     denied = draw.chance(0.5)
     about = opposite(hypothesis) if denied else hypothesis
     if draw.chance(0.15):
-        return _of_another(about, draw)
+        other = _of_another(about, draw)
+        return other if other != about else None
     if allows_rivals(about) and (others := rivals(about, draw)) and draw.chance(0.5):
         return draw.pick(others)
     weaker = changed(about, draw, -1, known=not denied)

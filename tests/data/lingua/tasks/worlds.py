@@ -85,10 +85,10 @@ class World:
 
     def _day(self, dates: list[tuple[int, ...]]) -> tuple[int, ...]:
         """A year, a month and a day, often those that are told."""
-        day = self.rng.choice([*dates, (1, 1, 1)])
+        day = self.rng.choice([*dates, (0, 0, 0)])
         while len(day) < 3:
             told = [date[len(day)] for date in dates if len(date) > len(day)]
-            day = (*day, self.rng.choice([*told, 1]))
+            day = (*day, self.rng.choice([*told, 0]))
         return day
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from saccade.data.lingua import SPLITS, is_held_out
 from saccade.data.lingua.tasks.entailment import LABELS, Argument, argument
-from saccade.data.lingua.tasks.statements import Mention, Statement, say_statement
+from saccade.data.lingua.tasks.statements import Participant, Statement, say_statement
 from saccade.data.lingua.tasks.strength import denies, opposite, sign
 from saccade.data.lingua.tokens import write_english
 from saccade.data.lingua.verb_groups import Tense
@@ -104,7 +104,7 @@ def met(statement: Statement) -> bool:
 def test_narrower_is_stronger_or_weaker_as_the_determiner_has_it(
     determined: str, signs: tuple[int, int], denied: str
 ) -> None:
-    statement = Statement(Mention(noun=DOG, determined=determined), Tense.PAST, SLEEP)
+    statement = Statement(Participant(noun=DOG, determined=determined), Tense.PAST, SLEEP)
     assert (sign(statement, "actor"), sign(statement, "place")) == signs
     assert opposite(statement).actor.determined == denied
     assert opposite(opposite(statement)) == statement
@@ -121,6 +121,6 @@ def test_narrower_is_stronger_or_weaker_as_the_determiner_has_it(
     ],
 )
 def test_a_statement_is_said_in_english(determined: str, negated: bool, expected: str) -> None:
-    mention = Mention(noun=DOG, determined=determined)
+    mention = Participant(noun=DOG, determined=determined)
     statement = Statement(mention, Tense.PAST, SLEEP, negated=negated)
     assert write_english(say_statement(statement)) == expected

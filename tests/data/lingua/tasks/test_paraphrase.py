@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from saccade.data.lingua.tasks.paraphrase import Couple, couple
+from saccade.data.lingua.tasks.paraphrase import ParaphrasePair, paraphrase_pair
 from saccade.data.lingua.tasks.rewording import Sayings, can_be_passive, reworded, rewordings
 from saccade.data.lingua.tasks.statements import Statement
 from saccade.data.lingua.words.lexicon import adjectives, expressions, nouns, verbs
@@ -14,8 +14,8 @@ from saccade.data.words import words
 
 
 @cache
-def made(count: int) -> list[Couple]:
-    return [couple("train", index) for index in range(count)]
+def made(count: int) -> list[ParaphrasePair]:
+    return [paraphrase_pair("train", index) for index in range(count)]
 
 
 def meaning(sayings: Sayings) -> list[str]:

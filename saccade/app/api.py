@@ -20,6 +20,7 @@ from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import recipe as recipe_named
 from saccade.train.settings import TrainSettings
+from saccade.train.start import adopted
 
 Settings = TypeVar("Settings")
 Table = Mapping[str, Any]
@@ -45,22 +46,24 @@ def train(
 
     Settings have their names from the command line: those of the task are keywords, --model.width
     is in `model` and --train.steps in `train`. Without `data` the built-in ones are learnt, and
-    without `out` the run is runs/RECIPE. `init` is a run, a folder or a file whose weights it
-    starts from. Stopped or killed, the same call goes on. What it returns can be given to
+    without `out` the run is runs/RECIPE. `init` is a run, a folder, hf:owner/name or a file whose
+    weights it starts from; all but a file also give the sizes that `model` does not, and the
+    tokenizer. Stopped or killed, the same call goes on. What it returns can be given to
     `saccade.load`.
     """
     chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe
     if not out and not isinstance(recipe, str):
         raise ConfigError("out='' names no folder; give one, such as out='runs/mine'")
     given = {**task, **({"data": os.fspath(data)} if data else {})}
+    folder = Path(out or Path("runs") / Path(str(recipe)).stem)
+    chosen = replace(chosen, init=os.fspath(init) or chosen.init)
+    chosen = adopted(chosen, folder, start_over=start_over)
     chosen = replace(
         chosen,
         task=_with(chosen.task, given, "task"),
         model=_with(chosen.model, model or {}, "model"),
         train=_with(chosen.train, train or {}, "train"),
-        init=os.fspath(init) or chosen.init,
     )
-    folder = Path(out or Path("runs") / Path(str(recipe)).stem)
     with training_shown(chosen, quiet=quiet) as watch:
         return training.train(chosen, folder, watch, change=change, start_over=start_over)
 

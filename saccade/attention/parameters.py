@@ -41,7 +41,8 @@ def parameter_roles(model: nn.Module) -> Iterator[tuple[nn.Parameter, Role]]:
         declared |= {f"{path}.{name}" if path else name: role for name, role in known.items()}
     for name, parameter in model.named_parameters():
         role = declared.get(name)
-        assert role is not None or parameter.dim() < 2, f"nobody declares {name}"
+        plain = parameter.dim() < 2 or not parameter.requires_grad
+        assert role is not None or plain, f"nobody declares {name}"
         yield parameter, role or FREE
 
 

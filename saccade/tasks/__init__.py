@@ -6,6 +6,7 @@ from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
+from saccade.tasks.understanding.data import UnderstandingSettings
 
 KINDS: dict[str, type[TaskSettings]] = {
     "translation": TranslationSettings,
@@ -13,6 +14,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "captioning": CaptioningSettings,
     "classification": ClassificationSettings,
     "masked": MaskedSettings,
+    "understanding": UnderstandingSettings,
 }
 
 

@@ -30,7 +30,8 @@ class Average:
     def follow(self, model: nn.Module, pace: Float[Tensor, ""]) -> None:
         """The pace is a tensor so that a captured step can be given another one each time."""
         each: Any = torch  # its functions over many tensors at once have no public name
-        ours, theirs = list(self.model.parameters()), list(model.parameters())
+        pairs = zip(self.model.parameters(), model.parameters())
+        ours, theirs = zip(*((own, other) for own, other in pairs if other.requires_grad))
         apart = each._foreach_sub(theirs, ours)
         each._foreach_mul_(apart, pace)
         each._foreach_add_(ours, apart)

@@ -45,7 +45,19 @@ def _result(deciding: Deciding, best: dict[str, float], step: int) -> str:
 
 
 def _start(recipe: Recipe) -> str:
-    return f", from the weights of {printable(recipe.init)}" if recipe.init else ""
+    """What it started from, what that came from, and so on; and what of it has learnt since."""
+    if not recipe.init:
+        return ""
+    first, *before = recipe.lineage or (recipe.init,)
+    came = "".join(f", which came from {printable(one)}" for one in before)
+    return f", from the weights of {printable(first)}{_learnt(recipe)}{came}"
+
+
+def _learnt(recipe: Recipe) -> str:
+    how = recipe.train
+    if how.lora:
+        return f" (LoRA of rank {how.lora}; the adapter alone is in adapter_model.safetensors)"
+    return f" (its lowest {how.freeze} blocks are as they were)" if how.freeze else ""
 
 
 def _changes(recipe: Recipe) -> str:

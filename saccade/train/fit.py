@@ -26,6 +26,7 @@ from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
 from saccade.train.files import finite
+from saccade.train.fine_tuning import fine_tune
 from saccade.train.optimizer import make_optimizer, set_rate, state_by_parameter, step_unless
 from saccade.train.prefetch import Prefetch
 from saccade.train.schedule import learning_rate
@@ -37,12 +38,13 @@ MOST_SKIPPED = 50
 
 @dataclass(frozen=True)
 class Update:
-    """Training has gone one step further. `losses` are the parts of the loss, where it has any."""
+    """Training has gone a step further, of so many. `losses` are the parts of the loss, if any."""
 
     step: int
     loss: float
     learning_rate: float
     losses: dict[str, float] = field(default_factory=dict[str, float])
+    steps: int = 0
     tokens_per_second: float = 0.0
     seconds_left: float = 0.0
 
@@ -97,6 +99,7 @@ class Trainer:
         self, model: nn.Module, task: Task[Any], settings: TrainSettings, world: World
     ) -> None:
         self.settings, self.task, self.world = settings, task, world
+        self._still = fine_tune(model, settings)
         dtype = torch.float64 if settings.precision == "float64" else torch.float32
         self.model = model.to(world.device, dtype)
         self.average = Average(self.model, settings.ema) if settings.ema else None
@@ -243,7 +246,7 @@ class Trainer:
         kept = self.kept.eval()
         with self._autocast():
             figures = self.task.validate(kept, self.world.device)
-        self.model.train()
+        self._set_training()
         deciding = self.task.deciding
         best = deciding.better(figures[deciding.figure], self.best.get(deciding.figure))
         if best:
@@ -294,7 +297,7 @@ class Trainer:
 
     def _backward(self, batches: list[Any], share: Float[Tensor, ""]) -> Float[Tensor, " parts"]:
         """The whole loss and its parts, summed over the micro-batches."""
-        self.model.train()
+        self._set_training()
         sums: Tensor | None = None
         for i, batch in enumerate(batches):
             last = i == len(batches) - 1
@@ -309,6 +312,11 @@ class Trainer:
             sums = found if sums is None else sums + found
         assert sums is not None
         return self.world.add(sums) / self.world.size
+
+    def _set_training(self) -> None:
+        self.model.train()
+        for part in self._still:
+            part.eval()
 
     def _hold_back(self, last: bool) -> AbstractContextManager[Any]:
         """Gradients travel between processes only with the last micro-batch."""

@@ -5,7 +5,7 @@ manifest.json with the SHA-256 of the first three
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade.blocks.lora import merged_state
 from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.train.checkpoint import read_state, read_tensors, serialise
 from saccade.train.files import read_json
@@ -58,8 +59,11 @@ class RunFolder:
             else:
                 self.manifest.adopt(name)
 
-    def save_weights(self, model: nn.Module) -> None:
-        self.manifest.replace(self.weights.name, serialise(model.state_dict()))
+    def save_weights(self, model: nn.Module, *, beside: Mapping[str, bytes] | None = None) -> None:
+        """The weights under their own names, with what LoRA has added; and files that go along."""
+        for name, content in (beside or {}).items():
+            self.manifest.replace(name, content)
+        self.manifest.replace(self.weights.name, serialise(merged_state(model)))
 
     def newest_state(self) -> dict[str, Any]:
         """The plain values of the newest checkpoint that can be read; none where there is none."""
@@ -67,6 +71,11 @@ class RunFolder:
             with suppress(CheckpointError):
                 return read_state(path.parent)
         return {}
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether there is anything to go on from, or was."""
+        return any(self.checkpoints.glob("step-*"))
 
     @property
     def has_weights(self) -> bool:

@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
+from saccade.train.fine_tuning import learning
 from saccade.train.settings import TrainSettings
 
 MOST_TENSORS = 10_000  # parameters by name; making even the outlines of more takes minutes
@@ -65,9 +66,12 @@ def count_parameters(config: ModelConfig) -> int:
 
 def check_memory(config: ModelConfig, settings: TrainSettings, device: torch.device) -> None:
     """Refuse a model whose weights, gradients and optimizer alone need more than there is."""
-    copies = (3 if settings.optimizer == "muon" else 4) + bool(settings.ema)
-    count, has = count_parameters(config), _memory(device)
-    needs = count * copies * (8 if settings.precision == "float64" else 4)
+    model, has = outline(config), _memory(device)
+    count = sum(p.numel() for p in model.parameters())
+    learns = sum(p.numel() for p in learning(model, settings))
+    copies = 2 if settings.optimizer == "muon" else 3  # gradients, and what the optimizer keeps
+    needs = count * (1 + bool(settings.ema)) + learns * copies
+    needs *= 8 if settings.precision == "float64" else 4
     if needs > has:
         raise ConfigError(
             f"the model would have {count:,} weights: with gradients and the optimizer that is "

@@ -15,6 +15,8 @@ from saccade.tasks import KINDS, kind_of
 from saccade.tasks.base import TaskSettings
 from saccade.train.settings import TrainSettings
 
+HUB = "hf:"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
@@ -34,7 +36,8 @@ class Recipe:
     """What `saccade train NAME` does.
 
     `init` is where its weights come from when it starts: a run, a folder or a file; fresh without.
-    `changes` are those that a run has seen on its way.
+    `lineage` is what a run has started from, with what that came from, and so on; `changes` are
+    those that it has seen on its way.
     """
 
     about: str
@@ -44,12 +47,19 @@ class Recipe:
     task: TaskSettings
     train: TrainSettings
     init: str = ""
+    lineage: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
 
     def located(self) -> "Recipe":
         """With the places of data and weights from the root: a run is used from anywhere."""
-        init = str(Path(self.init).absolute()) if self.init else ""
+        here = self.init and not on_hub(self.init)
+        init = str(Path(self.init).absolute()) if here else self.init
         return replace(self, task=self.task.located(), init=init)
+
+
+def on_hub(init: str) -> bool:
+    """Whether it names a model on the Hugging Face Hub: hf:owner/name."""
+    return init.startswith(HUB)
 
 
 def shown(value: Any) -> str:
@@ -68,6 +78,7 @@ def to_table(chosen: Recipe) -> dict[str, Any]:
         "task": {"kind": kind_of(chosen.task), **to_dict(chosen.task)},
         "train": to_dict(chosen.train),
         **({"init": chosen.init} if chosen.init else {}),
+        **({"lineage": list(chosen.lineage)} if chosen.lineage else {}),
         **changes,
     }
 
@@ -86,8 +97,17 @@ def from_table(table: Any, *, where: str) -> Recipe:
         task=from_dict(task_kind, _without(table["task"], "kind"), where=f"{where}: task"),
         train=from_dict(TrainSettings, table["train"], where=f"{where}: train"),
         init=str(table.get("init", "")),
+        lineage=_lineage(table.get("lineage", []), where=f"{where}: lineage"),
         changes=_changes(table.get("changes", []), where=f"{where}: changes"),
     )
+
+
+def _lineage(names: Any, *, where: str) -> tuple[str, ...]:
+    match names:
+        case list() if all(isinstance(name, str) for name in cast(list[Any], names)):
+            return tuple(cast(list[str], names))
+        case _:
+            raise ConfigError(f"{where} must be a list of names")
 
 
 def _changes(table: Any, *, where: str) -> tuple[Change, ...]:

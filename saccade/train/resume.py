@@ -20,13 +20,16 @@ ENVIRONMENT = {"torch", "python", "threads", "processes", "device"}
 FIXED = {
     "train.seed": "every draw so far came from it",
     "train.optimizer": "the state of one is of no use to another",
+    **dict.fromkeys(
+        ("train.freeze", "train.lora", "train.lora_alpha"), "other weights would learn"
+    ),
 }
 ANEW = "--start-over moves this run aside and trains anew, another --out trains beside it"
 
 
 def has_begun(run: RunFolder) -> bool:
     """Whether anything was trained here."""
-    return run.weights.exists() or any(run.checkpoints.glob("step-*"))
+    return run.weights.exists() or run.has_checkpoints
 
 
 def compare(run: RunFolder, recipe: Recipe, *, change: bool) -> tuple[Recipe, list[Change]]:
@@ -43,7 +46,7 @@ def compare(run: RunFolder, recipe: Recipe, *, change: bool) -> tuple[Recipe, li
     for one in differing:
         if has_begun(run) and one.name != "train.steps":
             _check(run, one, change=change)
-    return replace(recipe, changes=before.changes), differing
+    return replace(recipe, changes=before.changes, lineage=before.lineage), differing
 
 
 def _check(run: RunFolder, one: Change, *, change: bool) -> None:

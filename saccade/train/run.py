@@ -13,10 +13,12 @@ from saccade.config import WordModelConfig
 from saccade.errors import TrainingError
 from saccade.models.protocol import Packable
 from saccade.tasks.base import Preparation, Task
+from saccade.train.adapter import adapter_files
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, save_checkpoint
 from saccade.train.deterministic import deterministic
 from saccade.train.distributed import World, join_world
+from saccade.train.fine_tuning import check_fine_tuning
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
 from saccade.train.log import Log
@@ -25,7 +27,7 @@ from saccade.train.optimizer import rate_scales
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
-from saccade.train.start import check_start, start
+from saccade.train.start import check_start, lineage, start
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
 
@@ -106,15 +108,23 @@ def train(
 
 
 def make_task(
-    recipe: Recipe, folder: Path | None = None, watch: Watch = lambda event: None
+    recipe: Recipe,
+    folder: Path | None = None,
+    watch: Watch = lambda event: None,
+    *,
+    begin: Path | None = None,
 ) -> Task[Any]:
-    """The recipe's data, ready to be learnt from; assets that `folder` holds are used again."""
+    """The recipe's data, ready to be learnt from; assets that `folder` holds are used again.
+
+    A new run begins with what `begin` holds.
+    """
     how = Preparation(
         budget=recipe.train.batch_tokens,
         seed=recipe.train.seed,
         batching=recipe.train.batches,
         most_words=recipe.model.most_words if isinstance(recipe.model, WordModelConfig) else None,
         folder=folder,
+        start=begin,
         progress=lambda done, total: watch(DataProgress(done, total)),
     )
     return recipe.task.prepare(how)
@@ -129,41 +139,43 @@ def _prepare(
     fresh = world.first and not has_begun(run)
     if fresh and differing:
         watch(Note("nothing was trained here yet, so training starts with the new settings"))
+    begin = None
     if fresh and recipe.init:
-        check_start(recipe.init)
-    task, recipe = _make_ready(recipe, None if fresh else run.path, world, watch)
+        begin = check_start(recipe)
+        recipe = replace(recipe, lineage=lineage(recipe.init))
+    task, recipe = _make_ready(recipe, None if fresh else run.path, world, watch, begin)
     if world.first:
         run.save_assets(task.assets(), anew=fresh)
         world.wait()
     torch.manual_seed(recipe.train.seed)
     model = recipe.model.build()
+    started = [] if run.has_checkpoints else start(model, recipe, task)
     world.wait()  # for those who have read the data after the first
-    trainer = Trainer(model, task, recipe.train, world)
+    trainer = Trainer(model, task, recipe.train.definite(task.batches_per_epoch), world)
     _tell_sizes(trainer, watch)
-    resumed, notes = restore(trainer, run)
+    _, notes = restore(trainer, run)
     if not fresh:
         differing = [replace(one, step=trainer.step) for one in differing]
         recipe = replace(recipe, changes=(*recipe.changes, *differing))
         notes += tell(differing, trainer)
-    for line in notes:
+    for line in [*notes, *started]:
         watch(Note(line))
     if world.first:
         run.save_recipe(recipe)
-    for line in [] if resumed else start(trainer, recipe):
-        watch(Note(line))
     return trainer, recipe
 
 
 def _make_ready(
-    recipe: Recipe, folder: Path | None, world: World, watch: Watch
+    recipe: Recipe, folder: Path | None, world: World, watch: Watch, begin: Path | None
 ) -> tuple[Task[Any], Recipe]:
     """The data, and the recipe with the sizes that they decide."""
     recipe.task.check(recipe.model)
     smallest = recipe.task.smallest(recipe.model)
+    check_fine_tuning(outline(smallest), recipe)
     check_memory(smallest, recipe.train, world.device)
     rate_scales(outline(smallest), recipe.train)  # refuses a model without layers in order
     watch(Note(recipe.task.announcement))
-    task = make_task(recipe, folder, watch)
+    task = make_task(recipe, folder, watch, begin=begin)
     recipe = replace(recipe, model=task.fit(recipe.model))
     check_memory(recipe.model, recipe.train, world.device)
     return task, recipe
@@ -174,7 +186,9 @@ def _tell_sizes(trainer: Trainer, watch: Watch) -> None:
     for line in task.report:
         watch(Note(line))
     size = sum(p.numel() for p in trainer.model.parameters())
-    watch(Note(f"{size:,} parameters, {task.sizes}"))
+    learning = sum(p.numel() for p in trainer.model.parameters() if p.requires_grad)
+    part = f" ({learning:,} of them learn)" if learning < size else ""
+    watch(Note(f"{size:,} parameters{part}, {task.sizes}"))
     watch(
         Note(
             f"{task.batches_per_epoch:,} batches to an epoch, padding {_padding(trainer):.1%}, "
@@ -197,7 +211,7 @@ def _go_on(
     log = Log(run.metrics, after=trainer.step, tensorboard=settings.tensorboard) if first else None
     clock = Clock()
     if trainer.finished and not trainer.best:
-        _validate(trainer, run, log, watch)
+        _validate(trainer, recipe, run, log, watch)
     while not trainer.finished:
         trainer.advance()
         step = trainer.step
@@ -209,7 +223,7 @@ def _go_on(
             _tell(trainer.settle(), clock, settings, log, watch)
         clock.tick(trainer.tokens_of_last)
         if due:
-            _validate(trainer, run, log, watch)
+            _validate(trainer, recipe, run, log, watch)
         if first and saves:
             _save(trainer, run)
         if asked:
@@ -236,18 +250,22 @@ def _tell(
         watch(event)
 
 
-def _validate(trainer: Trainer, run: RunFolder, log: Log | None, watch: Watch) -> None:
+def _validate(
+    trainer: Trainer, recipe: Recipe, run: RunFolder, log: Log | None, watch: Watch
+) -> None:
     validated = trainer.validate()
     if log is not None:
         log.write(validated.step, {f"valid_{k}": v for k, v in validated.figures.items()})
         if validated.best:
-            run.save_weights(trainer.kept)
+            learnt = [name for name, p in trainer.model.named_parameters() if p.requires_grad]
+            adapter = adapter_files(trainer.kept, learnt=learnt, base=recipe.init)
+            run.save_weights(trainer.kept, beside=adapter)
     watch(validated)
 
 
 def _timed(event: Update, clock: Clock, steps: int) -> Update:
     left = clock.seconds_per_step * (steps - event.step)
-    return replace(event, tokens_per_second=clock.tokens_per_second, seconds_left=left)
+    return replace(event, steps=steps, tokens_per_second=clock.tokens_per_second, seconds_left=left)
 
 
 def _logged(event: Update) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-ScheduleKind = Literal["inverse-sqrt", "cosine", "constant"]
+ScheduleKind = Literal["inverse-sqrt", "cosine", "linear", "constant"]
 
 
 def inverse_sqrt(step: int, *, warmup: int, steps: int) -> float:
@@ -27,6 +27,17 @@ def cosine(step: int, *, warmup: int, steps: int) -> float:
     return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
+def linear(step: int, *, warmup: int, steps: int) -> float:
+    """Rise, then fall in a line to zero at the last update, as BERT is fine-tuned.
+
+    1 − progress
+    """
+    warmup = max(warmup, 1)
+    if step < warmup:
+        return step / warmup
+    return 1 - min(1.0, (step - warmup) / max(1, steps - warmup))
+
+
 def constant(step: int, *, warmup: int, steps: int) -> float:
     """Rise, then stay."""
     return min(1.0, step / max(warmup, 1))
@@ -35,6 +46,7 @@ def constant(step: int, *, warmup: int, steps: int) -> float:
 SCHEDULES: dict[ScheduleKind, Callable[..., float]] = {
     "inverse-sqrt": inverse_sqrt,
     "cosine": cosine,
+    "linear": linear,
     "constant": constant,
 }
 

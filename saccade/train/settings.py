@@ -1,6 +1,6 @@
 """How to train: everything that is neither the model nor the data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from saccade.config import check_fraction, check_positive
@@ -13,7 +13,8 @@ class TrainSettings:
     """How to train.
 
     Args:
-        steps: updates of the weights in all.
+        steps: updates of the weights in all; fewer where `epochs` are over sooner.
+        epochs: end after so many passes over the data; 0: only `steps` ends.
         batch_tokens: tokens of a micro-batch, source and target and padding counted; where there
             are images, words of their captions on average.
         batches: of sentences of similar length, or all of one shape with every length mixed: that
@@ -25,13 +26,19 @@ class TrainSettings:
         encoder_rate: the share of it that the weights of an image encoder get.
         layer_decay: each block below the last learns at this share of the rate of the one above
             it, for weights that others have trained; 1 is off.
+        freeze: so many blocks from below stay as they are, with what lies beneath them, where a run
+            starts from weights; more than there are leave the head alone to learn.
+        lora: rank of the two thin matrices that learn beside each of queries and values, while all
+            else but the head stays as it is (LoRA); 0 is off.
+        lora_alpha: their product counts so much, divided by the rank.
         schedule: how it falls after the warm-up.
         warmup: updates over which it rises to its highest value.
+        warmup_share: of all updates, instead of that number; 0: the number.
         beta2: the optimizer's memory of squared gradients.
         weight_decay: pull of the weights (not of biases, norms and embeddings) towards zero.
         clip: longest gradient allowed; 0 allows any.
         ema: decay of the running average of the weights that is validated and kept; 0 is off.
-        validate_every: updates between two validations.
+        validate_every: updates between two validations; 0: one after each epoch.
         patience: validations without improvement before stopping early; 0 never does.
         save_every: updates between two checkpoints; 0 saves only after each validation.
         keep: checkpoints kept; an old one is deleted only after a newer one is safe.
@@ -48,6 +55,7 @@ class TrainSettings:
     """
 
     steps: int = 4000
+    epochs: float = 0.0
     batch_tokens: int = 4096
     batches: Literal["similar", "mixed"] = "similar"
     accumulate: int = 1
@@ -55,8 +63,12 @@ class TrainSettings:
     learning_rate: float = 1e-3
     encoder_rate: float = 1.0
     layer_decay: float = 1.0
+    freeze: int = 0
+    lora: int = 0
+    lora_alpha: float = 16.0
     schedule: ScheduleKind = "inverse-sqrt"
     warmup: int = 400
+    warmup_share: float = 0.0
     beta2: float = 0.98
     weight_decay: float = 0.01
     clip: float = 1.0
@@ -76,17 +88,32 @@ class TrainSettings:
     tensorboard: bool = False
 
     def __post_init__(self) -> None:
-        positive = ("steps", "batch_tokens", "accumulate", "validate_every", "keep", "log_every")
+        positive = ("steps", "batch_tokens", "accumulate", "keep", "log_every")
         check_positive(self, *positive)
-        check_fraction(self, "beta2", "ema")
+        check_fraction(self, "beta2", "ema", "warmup_share")
         rates = ("learning_rate", "encoder_rate", "weight_decay", "clip")
-        for name in (*rates, "warmup", "patience", "save_every"):
+        counts = ("epochs", "warmup", "validate_every", "patience", "save_every", "freeze", "lora")
+        for name in (*rates, *counts):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay={self.layer_decay} must be above 0 and at most 1")
+        if not self.lora_alpha > 0:
+            raise ConfigError(f"lora_alpha={self.lora_alpha} must be above 0")
         if not 0 <= self.seed < 1 << 32:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below {1 << 32}")
+
+    def definite(self, batches: int) -> "TrainSettings":
+        """With all that is counted in epochs counted in updates: an epoch has so many batches."""
+        epoch = max(1, batches // self.accumulate)
+        ends = max(1, round(self.epochs * batches / self.accumulate))
+        steps = min(self.steps, ends) if self.epochs else self.steps
+        return replace(
+            self,
+            steps=steps,
+            warmup=round(self.warmup_share * steps) if self.warmup_share else self.warmup,
+            validate_every=self.validate_every or epoch,
+        )
 
 
 # What may change between two starts of the same run without changing a single number of it.

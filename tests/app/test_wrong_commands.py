@@ -20,10 +20,11 @@ from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_masked_commands import MASKED
+from tests.app.wrong_start_commands import STARTS
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *MASKED]
+EVERY = [*MOST, *CLASSES, *MASKED, *STARTS]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 

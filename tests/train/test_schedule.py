@@ -44,6 +44,19 @@ def test_the_cosine_is_half_way_down_half_way_through_and_ends_at_zero(
     assert rate("cosine", steps + 9, warmup=warmup, steps=steps) == pytest.approx(0, abs=1e-18)
 
 
+@given(warmup=warmups, steps=st.integers(60, 300))
+def test_the_line_falls_by_the_same_at_every_update_and_ends_at_zero(
+    warmup: int, steps: int
+) -> None:
+    course = [
+        rate("linear", update, warmup=warmup, steps=steps) for update in range(warmup, steps + 1)
+    ]
+    falls = [before - after for before, after in pairwise(course)]
+    assert falls == pytest.approx([3e-4 / (steps - warmup)] * len(falls))
+    assert rate("linear", steps, warmup=warmup, steps=steps) == pytest.approx(0, abs=1e-18)
+    assert rate("linear", steps + 9, warmup=warmup, steps=steps) == pytest.approx(0, abs=1e-18)
+
+
 @given(warmup=warmups)
 def test_four_times_as_far_the_inverse_square_root_is_half(warmup: int) -> None:
     assert rate("inverse-sqrt", 4 * warmup, warmup=warmup) == pytest.approx(1.5e-4)

@@ -24,18 +24,22 @@ def print_class_scores(found: dict[str, Any]) -> None:
     )
     tell("")
     show_table([(label, f"{found[name]:.4f}") for name, label in NAMES.items() if name in found])
+    print_by_class(found, unit="images")
+    if "pointing" in found:
+        _print_pointing(found["pointing"])
+
+
+def print_by_class(found: dict[str, Any], *, unit: str) -> None:
+    """How each class fares, and which are taken for one another; `unit` is what was counted."""
     if "calibration_error" in found:
         show_table([("calibration error", f"{found['calibration_error']:.4f}")])
-    _print_classes(found["by_class"])
+    _print_classes(found["by_class"], unit)
     if found.get("confused"):
         tell("")
         rows = [
-            (f"{p['label']} taken for {p['taken_for']}", f"{p['images']:,}")
-            for p in found["confused"]
+            (f"{p['label']} taken for {p['taken_for']}", f"{p[unit]:,}") for p in found["confused"]
         ]
-        show_table(rows, head=("most often", "images"))
-    if "pointing" in found:
-        _print_pointing(found["pointing"])
+        show_table(rows, head=("most often", unit))
 
 
 def _print_pointing(found: dict[str, Any]) -> None:
@@ -44,20 +48,20 @@ def _print_pointing(found: dict[str, Any]) -> None:
     show_table(rows, head=("maps point", "inside", "near", "mass inside", "by chance"))
 
 
-def _print_classes(by_class: dict[str, dict[str, Any]]) -> None:
+def _print_classes(by_class: dict[str, dict[str, Any]], unit: str) -> None:
     """Those that fare worst, where there are many."""
-    columns = [name for name in next(iter(by_class.values())) if name != "images"]
+    columns = [name for name in next(iter(by_class.values())) if name != unit]
     worst = sorted(by_class.items(), key=lambda one: _or_zero(one[1][columns[-1]]))
     shown = dict(worst[:SHOWN]) if len(by_class) > SHOWN else by_class
     head = (
         f"the {SHOWN} of lowest recall" if len(by_class) > SHOWN else "class",
         *columns,
-        "images",
+        unit,
     )
     tell("")
     show_table(
         [
-            (name, *(_share(figures[column]) for column in columns), f"{figures['images']:,}")
+            (name, *(_share(figures[column]) for column in columns), f"{figures[unit]:,}")
             for name, figures in shown.items()
         ],
         head=tuple(column.replace("_", " ") for column in head),
@@ -65,7 +69,7 @@ def _print_classes(by_class: dict[str, dict[str, Any]]) -> None:
 
 
 def draw_confusion(found: dict[str, Any], out: Path, title: str) -> Path:
-    """Rows are what images are, columns what they were taken for, as shares of each row."""
+    """Rows are what is true, columns what it was taken for, as shares of each row."""
     names = list(found["by_class"])
     if len(names) > DRAWN:
         raise ConfigError(

@@ -101,6 +101,9 @@ def describe_run(run: RunFolder) -> dict[str, Any]:
     alike = {n: list(changes(one, chosen)) for n, one in RECIPES.items()}
     nearest = min(alike, key=lambda name: len(alike[name]))
     state = run.newest_state()
+    train = chosen.train
+    if batches := state.get("batches_per_epoch"):
+        train = train.definite(batches)
     return {
         "run": str(run.path),
         "about": chosen.about,
@@ -110,7 +113,7 @@ def describe_run(run: RunFolder) -> dict[str, Any]:
             name: vars(chosen.model)[name]
             for name in sorted(chosen.task.fitted & vars(chosen.model).keys())
         },
-        "step": f"{state.get('step', 0):,} of {chosen.train.steps:,}",
+        "step": f"{state.get('step', 0):,} of {train.steps:,}",
         "best": state.get("best", {}),
         "best step": state.get("best_step", 0),
         "weights": "model.safetensors" if run.weights.is_file() else "none yet",

@@ -28,6 +28,17 @@ def parse(target: Callable[..., Any], arguments: list[str], *, prog: str, **more
         raise ConfigError(_in_one_line(objections.getvalue(), prog)) from None
 
 
+def value_of(option: str, arguments: list[str]) -> str:
+    """What an option is given, before all are read: the last counts; nothing where it is not."""
+    found = ""
+    for place, one in enumerate(arguments):
+        if one == option:
+            found = next(iter(arguments[place + 1 : place + 2]), "")
+        elif one.startswith(f"{option}="):
+            found = one.partition("=")[2]
+    return found
+
+
 def call(command: Callable[..., None], arguments: list[str], *, prog: str) -> None:
     """Run a command with its options; what it says itself goes where it should."""
 

@@ -75,6 +75,7 @@ class TrainingProgress:
                 self._print(f"step {step:>6,}  skipped: not finite (micro-batches {positions})")
 
     def _update(self, event: Update) -> None:
+        self._steps = event.steps or self._steps
         now = f"step {event.step:>6,}/{self._steps:,}  loss {event.loss:.3f}"
         if event.tokens_per_second:  # not known in the first two seconds
             left = duration(event.seconds_left)
@@ -84,7 +85,7 @@ class TrainingProgress:
     def _tell(self, now: str, *, step: int = 0) -> None:
         """In the bar at once, as a plain line now and then."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=step, now=now)
+            self._bar.update(self._task, completed=step, total=self._steps, now=now)
         elif time.monotonic() - self._last_line >= LINE_EVERY:
             self._last_line = time.monotonic()
             self._print(now)

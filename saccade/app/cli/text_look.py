@@ -23,8 +23,12 @@ def look_at_text(
     select: Selection,
     *,
     writes: bool = False,
+    **options: Any,
 ) -> None:
-    """The look of one model is printed, a page may hold two. What it `writes` is printed too."""
+    """The look of one model is printed, a page may hold two. What it `writes` is printed too.
+
+    `options` are those of the model's own `look`.
+    """
     compares = len(models) > 1
     page = out is not None and out.suffix == ".html"
     prints = not compares and (writes or not page)
@@ -33,7 +37,8 @@ def look_at_text(
     if prints:
         with busy("looking"):
             most = None if out is not None else LONG
-            found: MatrixLook = models[0].look(text, how, **vars(select) | {"most_rows": most})
+            chosen = vars(select) | {"most_rows": most} | options
+            found: MatrixLook = models[0].look(text, how, **chosen)
         if writes:
             tell(found.caption)
         _print(found, out)

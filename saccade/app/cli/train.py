@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from saccade.app.cli.options import parse
+from saccade.app.cli.options import parse, value_of
 from saccade.app.cli.output import duration, say, show_help
 from saccade.app.cli.progress import training_shown
 from saccade.config import ModelConfig
@@ -18,11 +18,13 @@ from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES, recipe
 from saccade.train.run import TrainingOutcome, train
 from saccade.train.settings import TrainSettings
+from saccade.train.start import adopted
 
 M = TypeVar("M", bound=ModelConfig)
 T = TypeVar("T", bound=TaskSettings)
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 NARROW = 80  # columns
+HELP_ASKED = {"-h", "--help"}
 
 HELP = """usage: saccade train RECIPE [OPTIONS]
 
@@ -38,6 +40,8 @@ to the same numbers. --change goes on with other --train.… settings, and
   saccade train show-attend-tell-photos --data photos/ --model.weights net.pth
   saccade train vit-b-16 --data photos/ --init vit.safetensors
                                               weights of others, or of a run
+  saccade train gpt --data book.txt --init runs/gpt --train.lora 8
+                                              a run goes on with other data
   saccade train my-recipe.toml                see `saccade describe NAME --toml`
   saccade train gpt2 --data book.txt          a model preset, with the settings
                                               of the recipe most like it
@@ -61,7 +65,7 @@ class Options(Generic[M, T]):
     out: str
     """Folder of the run."""
     init: str = ""
-    """Start from weights: of another run, a Hugging Face or timm folder, a .safetensors or .pth."""
+    """Start from another run, a Hugging Face or timm folder, hf:owner/name, or a weights file."""
     change: Flag = False
     """Go on with a run whose --train.… settings are now others; the run keeps a record of it."""
     start_over: Flag = False
@@ -103,9 +107,16 @@ def _in_short(name: str) -> str:
 def parse_options(
     name: str, chosen: Recipe, arguments: list[str]
 ) -> tuple[Recipe, Options[Any, Any]]:
-    """A recipe with the user's options put into it, and all that was given."""
+    """A recipe with the user's options put into it, and all that was given.
+
+    The sizes that --init tells are there before the options, which may change them.
+    """
+    out = value_of("--out", arguments) or str(Path("runs") / Path(name).stem)
+    chosen = replace(chosen, init=value_of("--init", arguments) or chosen.init)
+    if not HELP_ASKED & set(arguments):
+        anew = bool({"--start-over", "--start_over"} & set(arguments))
+        chosen = adopted(chosen, run_folder(out), start_over=anew)
     kind: Any = Options[type(chosen.model), type(chosen.task)]  # type: ignore[misc]
-    out = str(Path("runs") / Path(name).stem)
     parts: dict[str, Any] = {"task": chosen.task, "model": chosen.model, "train": chosen.train}
     default = Options(**parts, out=out, init=chosen.init)
     options = parse(

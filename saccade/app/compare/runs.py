@@ -110,7 +110,8 @@ def _check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> No
             f"{printable(run.path)} has no checkpoint with a validation, which says how far it has "
             "come; train it further, copy the run again as a whole, or leave it out"
         )
-    step, steps, patience = state["step"], recipe.train.steps, recipe.train.patience
+    step, patience = state["step"], recipe.train.patience
+    steps = recipe.train.definite(state.get("batches_per_epoch", 1)).steps
     if step < steps and not (patience and state.get("stale", 0) >= patience):
         raise RunError(
             f"{printable(run.path)} is at step {step:,} of {steps:,}: only finished runs compare; "

@@ -12,6 +12,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "captioning": "saccade.app.kinds.captioning",
     "classification": "saccade.app.kinds.classification",
     "masked": "saccade.app.kinds.masked",
+    "understanding": "saccade.app.kinds.understanding",
 }
 
 

@@ -102,6 +102,10 @@ class Serving(ABC):
         """What else a client may want to know before it asks."""
         return {}
 
+    def about_tool(self, tool: Any) -> dict[str, Any]:
+        """The same, of what only a loaded model can tell."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Exporter:

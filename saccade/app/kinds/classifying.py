@@ -17,8 +17,9 @@ from saccade.data.images.given import AnyImage, an_image, image_name, pixels_of
 from saccade.errors import ConfigError
 from saccade.models.inference.scores import ScorePrecision
 from saccade.tasks.base import Progress, silent
-from saccade.tasks.classification.classifier import Guess, ImageClassifier
+from saccade.tasks.classification.classifier import ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings
+from saccade.tasks.guesses import Guess
 from saccade.train.recipe import Recipe
 
 BEST = 5  # guesses

@@ -13,7 +13,8 @@ from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
-from saccade.tasks.classification.classifier import Guess, ImageClassifier
+from saccade.tasks.classification.classifier import ImageClassifier
+from saccade.tasks.guesses import Guess
 
 BEST = 5  # guesses, where a request does not say how many
 

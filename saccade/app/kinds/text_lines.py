@@ -20,17 +20,19 @@ def predict_lines(
     doing: str,
     json: bool,
     keeps_lines: bool = False,
+    show: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
     """Print what `predict` makes of each text, given the number of the first; `blank` is of none.
 
-    Unless it `keeps_lines`, a text with a line end in it is put on one line.
+    Unless it `keeps_lines`, a text with a line end in it is put on one line. `show` prints a row in
+    a way of its own.
     """
     done = 0
 
     def advance(count: int, _: int) -> None:
         progress(done + count, lines.total)
 
-    def show(row: dict[str, Any]) -> None:
+    def show_texts(row: dict[str, Any]) -> None:
         for one in (row, *row.get("others", [])):
             tell(one["text"] if keeps_lines else one["text"].replace("\n", " "))
 
@@ -44,5 +46,5 @@ def predict_lines(
             answers = iter(predict(texts, done, advance))
             for line in batch:
                 for row in blank if line is None else next(answers):
-                    (add if json else show)(row)
+                    (add if json else show or show_texts)(row)
             done += len(batch)

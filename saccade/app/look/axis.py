@@ -1,13 +1,16 @@
 """What lies along one side of a look: words and their pieces, or the cells of an image."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import accumulate
 
 from saccade.app.look.document import AxisEntry, GridEntry
 from saccade.attention.axes import Axis
 from saccade.data.images.lattice import Lattice
 from saccade.data.pieces import token_labels
+from saccade.data.reading import Reading
 from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import word_spans
+from saccade.data.words import Span, word_spans
 
 SHORT = {"<start of text>": "<start>", "<end of text>": "<end>", "<unknown word>": "<unknown>"}
 
@@ -31,6 +34,28 @@ def text_axis(
         words=word_ranges(spans, text, {i for i, t in enumerate(tokens) if vocabulary.name(t)}),
         prompt=len(tokens) if prompt is None else prompt,
     )
+
+
+def reading_axis(vocabulary: Vocabulary, texts: Sequence[str], reading: Reading) -> AxisEntry:
+    """One text or two as they are read, special tokens between them."""
+    starts = [0, *accumulate(len(text) + 1 for text in texts)]
+    spans, at = list[Span](), 0
+    for (start, end), side in zip(reading.spans, reading.sides):
+        span = (at, at) if side is None else (start + starts[side], end + starts[side])
+        at = max(at, span[1])
+        spans.append(span)
+    axis = text_axis(vocabulary, reading.tokens, spans=spans, text="\n".join(texts))
+    places = [
+        [place for place, one in enumerate(reading.sides) if one == side]
+        for side in range(len(texts))
+    ]
+    found = [(mine[0], mine[-1] + 1) for mine in places if mine]
+    begins = {start for start, _ in found[1:]}  # there the joining line end has got to
+    tokens = [
+        piece.removeprefix("\n") if place in begins else piece
+        for place, piece in enumerate(axis.tokens)
+    ]
+    return replace(axis, tokens=tokens, texts=found)
 
 
 def grid_axis(axis: Axis) -> AxisEntry:

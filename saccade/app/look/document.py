@@ -41,7 +41,8 @@ class AxisEntry:
     """What lies along a side: tokens, of which [from, to) make up each word, or cells.
 
     The first `prompt` tokens were given, the rest written. `choices` are the most probable tokens
-    of each place with their probabilities.
+    of each place with their probabilities. Where several texts lie on it, `texts` says where; of
+    decisions `places` says at which token of the text each was made.
     """
 
     kind: Literal["tokens", "grid"] = "tokens"
@@ -51,6 +52,8 @@ class AxisEntry:
     log_p: list[float | None] | None = None
     choices: list[list[tuple[str, float]]] | None = None
     grid: GridEntry | None = None
+    texts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    places: list[int] = field(default_factory=list[int])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +101,8 @@ class CandidateEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEntry:
-    """What an image was taken for, and what it is, where that is known; of several classes `said`
-    has those that are likely there, and `guesses` the likeliest first.
+    """What an image or a text was taken for, and what it is, where that is known; of several
+    classes `said` has those that are likely there, and `guesses` the likeliest first.
 
     Maps show what `target` came from, which the model finds as likely as `probability` says.
     """

@@ -15,7 +15,12 @@ from saccade.app.look.document import LookDocument, to_json
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([\w./-]+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?function|const|let|class)", re.MULTILINE)
-STYLES = ("style.css", "captioning/style.css", "classification/style.css")
+STYLES = (
+    "style.css",
+    "captioning/style.css",
+    "classification/style.css",
+    "understanding/style.css",
+)
 
 
 def page_html(document: LookDocument | None, *, served: bool = False) -> str:

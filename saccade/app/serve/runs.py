@@ -59,7 +59,8 @@ class ServedRun:
         model = self.tool.model
         looks = self.serving.looks(model)
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        return told | {"parameters": parameters, "looks": looks, "device": str(self.tool.device)}
+        told |= {"parameters": parameters, "looks": looks, "device": str(self.tool.device)}
+        return told | self.serving.about_tool(self.tool)
 
 
 def find_runs(paths: tuple[str, ...]) -> dict[str, ServedRun]:

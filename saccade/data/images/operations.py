@@ -22,7 +22,6 @@ LEVELS = 256
 FILL = 0.5  # what lies beyond the image
 ALWAYS = 2.0 * LEVELS  # above every level
 REACH = 6  # three times the widest blur of a policy
-SMOOTH = tuple(tuple(w / 13 for w in row) for row in ((1, 1, 1), (1, 5, 1), (1, 1, 1)))
 
 Weights = tuple[float, float, float, float, float]
 # Of 1, the amount a, cos a, sin a (in degrees), and 2⁸⁻ᵃ
@@ -241,10 +240,11 @@ def _blended(
 
 def _smooth(images: Images) -> Images:
     """Each pixel with its eight neighbours, itself five times; the border stays."""
-    kernel = constant(SMOOTH, images).expand(3, 1, 3, 3)
-    rows, columns = (constant((1.0, *[0.0] * (size - 2), 1.0), images) for size in images.shape[2:])
-    border = torch.maximum(rows[:, None], columns)  # (H, W)
-    return torch.lerp(F.conv2d(images, kernel, groups=3, padding=1), images, border)
+    height, width = images.shape[2:]
+    rows = constant((0.0, *[1.0] * (height - 2), 0.0), images)
+    columns = constant((0.0, *[9 / 13] * (width - 2), 0.0), images)
+    inside = rows[:, None] * columns  # (H, W)
+    return torch.lerp(images, F.avg_pool2d(images, 3, stride=1, padding=1), inside)
 
 
 def blurred(images: Images, radius: Float[Tensor, " B"]) -> Images:
@@ -254,16 +254,17 @@ def blurred(images: Images, radius: Float[Tensor, " B"]) -> Images:
     """
     height, width = images.shape[2:]
     reach = min(REACH, height - 1, width - 1)
-    columns = _bells(radius, width, reach)
-    rows = columns if height == width else _bells(radius, height, reach)
+    places = constant(tuple(range(-reach, reach + 1)), images)
+    bell = (-0.5 * (places / radius[:, None]).square()).exp()  # (B, 2 reach + 1)
+    bell = bell / bell.sum(dim=1, keepdim=True)
+    columns = _shifted(bell, width)
+    rows = columns if height == width else _shifted(bell, height)
     x = F.pad(images, [reach] * 4, mode="reflect")
     x = (x.flatten(1, 2) @ columns.mT).unflatten(1, (3, -1))  # (B, 3, H + 2 reach, W)
     return rows[:, None] @ x
 
 
-def _bells(radius: Float[Tensor, " B"], size: int, reach: int) -> Float[Tensor, "B size padded"]:
-    """How much of each pixel, of so many and a margin on both sides, goes into each."""
-    source = constant(tuple(range(-reach, size + reach)), radius)
-    far = source - constant(tuple(range(size)), radius)[:, None]
-    bell = (-0.5 * (far / radius[:, None, None]).square()).exp() * (far.abs() <= reach)
-    return bell / bell.sum(dim=2, keepdim=True)
+def _shifted(row: Float[Tensor, "B places"], size: int) -> Float[Tensor, "B size padded"]:
+    """Row i of so many is a row with i zeros before it, and zeros after it."""
+    around = F.pad(row, (size - 1, size - 1))
+    return around.unfold(1, row.shape[1] + size - 1, 1).flip(1)

@@ -4,6 +4,7 @@ A grammar of our own builds both sides together, so the alignment is known, not 
 translation is a function of the source: whatever French must decide, the English shows.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 from zlib import crc32
@@ -76,11 +77,16 @@ def pairs(split: str, count: int, settings: LinguaSettings = _DEFAULT) -> list[A
 
     No sentence is in two splits, whatever the seeds and sizes.
     """
+    check_request(split, count)
+    return [_pair(split, index, settings) for index in range(count)]
+
+
+def check_request(split: str, count: int) -> None:
+    """Refuse a split that does not exist, and fewer than no sentences."""
     if split not in SPLITS:
         raise ConfigError(f"no split {split!r}; try one of: {', '.join(SPLITS)}")
     if count < 0:
         raise ConfigError(f"count={count} is negative; ask for 0 pairs or more")
-    return [_pair(split, index, settings) for index in range(count)]
 
 
 def align(phrase: Phrase, source: str = "") -> AlignedPair:
@@ -101,6 +107,18 @@ def align(phrase: Phrase, source: str = "") -> AlignedPair:
 
 def _pair(split: str, index: int, settings: LinguaSettings) -> AlignedPair:
     rng = Random(f"lingua {settings.seed} {split} {index}")
+    for phrase, held_out in drafts(rng, split, settings):
+        source = write_english(phrase.english)
+        if belongs(split, source, held_out=held_out):
+            return align(phrase, source)
+    raise no_sentence(split, settings)
+
+
+def drafts(rng: Random, split: str, settings: LinguaSettings) -> Iterator[tuple[Phrase, bool]]:
+    """Sentences of the lengths asked for, and whether each has a held-out combination.
+
+    Whether the split takes one is for `belongs` to say. They run out after many attempts.
+    """
     size = 0
     for attempt in range(_ATTEMPTS):
         if attempt % _PATIENCE == 0:
@@ -110,24 +128,25 @@ def _pair(split: str, index: int, settings: LinguaSettings) -> AlignedPair:
             phrase = sentence(draw, size)
         except DeadEndError:
             continue
-        if not settings.shortest <= len(phrase.english) <= settings.longest:
-            continue
-        phrase.add(mark("."))
-        source = write_english(phrase.english)
-        if _belongs(split, source, draw):
-            return align(phrase, source)
-    raise ConfigError(
+        if settings.shortest <= len(phrase.english) <= settings.longest:
+            phrase.add(mark("."))
+            yield phrase, draw.met_held_out
+
+
+def belongs(split: str, text: str, *, held_out: bool) -> bool:
+    """Whether a sentence is in a split: by its combinations, else by a hash of its text."""
+    if split == "compositional" or held_out:
+        return held_out and split == "compositional"
+    bucket = crc32(text.encode()) % 10
+    return split == ("valid" if bucket == 8 else "test" if bucket == 9 else "train")
+
+
+def no_sentence(split: str, settings: LinguaSettings) -> ConfigError:
+    """What to say when the attempts have run out."""
+    return ConfigError(
         f"no sentence of {settings.shortest} to {settings.longest} words turned up for {split!r}; "
         "widen shortest and longest"
     )
-
-
-def _belongs(split: str, source: str, draw: Draw) -> bool:
-    """Whether a sentence is in a split: by its combinations, else by a hash of its text."""
-    if split == "compositional":
-        return draw.met_held_out
-    bucket = crc32(source.encode()) % 10
-    return split == ("valid" if bucket == 8 else "test" if bucket == 9 else "train")
 
 
 def _size(rng: Random, settings: LinguaSettings) -> int:

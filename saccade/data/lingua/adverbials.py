@@ -27,25 +27,28 @@ _COMPANY = (("with", "avec"), ("with", "avec"), ("without", "sans"), ("for", "po
 
 def in_year(year: int) -> Phrase:
     """In 1992 → en 1992."""
-    return fixed(f"in {year}", f"en {year}", "0 1")
+    return fixed(f"in {year}", f"en {year}", "preposition,number", "0 1")
 
 
 def in_month(month: int, year: int) -> Phrase:
     """In August 1992 → en août 1992."""
     english, french = expressions("months")[month - 1][:2]
-    return fixed(f"in {english} {year}", f"en {french} {year}", "0 1 2")
+    tags = "preposition,proper noun,number"
+    return fixed(f"in {english} {year}", f"en {french} {year}", tags, "0 1 2")
 
 
 def on_date(day: int, month: int, year: int) -> Phrase:
     """On 3 May 1992 → le 3 mai 1992; the first of a month is le 1er."""
     english, french = expressions("months")[month - 1][:2]
     ordinal = "1er" if day == 1 else str(day)
-    return fixed(f"on {day} {english} {year}", f"le {ordinal} {french} {year}", "0 1 2 3")
+    tags = "preposition,number,proper noun,number"
+    return fixed(f"on {day} {english} {year}", f"le {ordinal} {french} {year}", tags, "0 1 2 3")
 
 
 def years_ago(number: Expression) -> Phrase:
     """Two years ago → il y a deux ans."""
-    return fixed(f"{number.english} years ago", f"il y a {number.french} ans", "2 2 2 0 1")
+    french = f"il y a {number.french} ans"
+    return fixed(f"{number.english} years ago", french, "number,noun,adverb", "2 2 2 0 1")
 
 
 def time(draw: Draw, tense: Tense, size: int) -> Phrase | None:
@@ -61,7 +64,7 @@ def time(draw: Draw, tense: Tense, size: int) -> Phrase | None:
             return years_ago(draw.pick(expressions("numbers")))
         return in_month(draw.between(1, 12), year)
     choices = _times(tense, size)
-    return fixed(*draw.pick(choices)[:3]) if choices else None
+    return fixed(*draw.pick(choices)[:4]) if choices else None
 
 
 @cache
@@ -76,18 +79,18 @@ def _times(tense: Tense, size: int) -> list[Expression]:
 
 def manner(draw: Draw) -> Phrase:
     """One English word that says how."""
-    return fixed(*draw.pick(expressions("manner"))[:3])
+    return fixed(*draw.pick(expressions("manner"))[:4])
 
 
 def named_place(draw: Draw, preposition: str) -> Phrase:
     """To Paris → à Paris; to France → en France; to Japan → au Japon; from Japan → du Japon."""
-    word = Word(preposition)
+    word = Word(preposition, "preposition")
     if draw.chance(0.5):
         place = named(draw.pick(expressions("cities")), "place").phrase
         head = de(word) if preposition == "from" else Mot("à", word)
         return Phrase([word, *place.english], [head, *place.french])
     name = draw.pick(expressions("countries"))
-    country = Word(name.english)
+    country = Word(name.english, "proper noun")
     article = definite(country, feminine=name.feminine, plural=False)
     if name.feminine:
         lead = [de(word) if preposition == "from" else Mot("en", word)]
@@ -99,17 +102,17 @@ def named_place(draw: Draw, preposition: str) -> Phrase:
 def place(draw: Draw, size: int, preposition: str = "") -> Phrase:
     """A place in `size` words or so; `preposition` (to, from, in) where the verb asks for one."""
     if size == 2 and not preposition and draw.chance(0.1):
-        return fixed("at home", "à la maison", "0 1 1")
+        return fixed("at home", "à la maison", "preposition,noun", "0 1 1")
     if size <= 2:
         return named_place(draw, preposition or "in")
     english, french = draw.pick(_PLACE_PREPOSITIONS)
     if preposition:
         english, french = preposition, {"to": "à", "from": "de", "in": "dans"}[preposition]
-    word = Word(english)
+    word = Word(english, "preposition")
     words, mots = [word], [de(word) if french == "de" else Mot(french, word)]
     if size >= 5 and not preposition and draw.chance(0.3):
         english = "in front of"
-        words = [Word("in"), Word("front"), Word("of")]
+        words = [Word("in", "preposition"), Word("front", "noun"), Word("of", "preposition")]
         mots = [Mot("devant", words[1], (words[0], words[2]))]
     elif french == "près":
         mots.append(de(word))
@@ -123,7 +126,7 @@ def place(draw: Draw, size: int, preposition: str = "") -> Phrase:
 def company(draw: Draw, size: int) -> Phrase:
     """With Paul; without her old friends; for the minister."""
     english, french = draw.pick(_COMPANY)
-    word = Word(english)
+    word = Word(english, "preposition")
     if size == 2:
         who = named(draw.pick(expressions("people")), "person").phrase
     else:

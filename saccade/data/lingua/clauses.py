@@ -154,7 +154,7 @@ def modified(draw: Draw, noun: Noun, size: int, depth: int, use: Use) -> NounPhr
         return simple(draw, noun, min(size, 4), use)
     head = simple(draw, noun, core, "headed")
     topical = noun.kind == "text" and draw.chance(0.5)
-    word = Word("on" if topical else "of")
+    word = Word("on" if topical else "of", "preposition")
     head.phrase.english.append(word)
     head.phrase.french.append(Mot("sur", word) if topical else de(word))
     inner_use = "plain" if topical else "of"
@@ -176,18 +176,18 @@ def relative(draw: Draw, head: NounPhrase, size: int, depth: int) -> Phrase:
     dice = draw.random()
     person = head.kind == "person"
     if head.kind == "place" and dice < 0.3 and size >= 4:
-        phrase = fixed("where", "où")
+        phrase = fixed("where", "où", "adverb")
         phrase.add(clause(draw, frame, size - 1, depth, kind="person"))
         return phrase
     if dice < 0.65 and size >= 3:
         noun = head.nouns[0]
         verb = draw.combine(done_to(noun.english), lambda v: [(v.name, noun.english)])
         if verb and (not verb.state or frame.state):
-            word = Word("whom" if person else "that")
+            word = Word("whom" if person else "that", "pronoun")
             phrase = Phrase([word], [que(word)])
             phrase.add(_with_gap(draw, verb, head, frame, size - 1, depth))
             return phrase
-    phrase = fixed("who" if person else "that", "qui")
+    phrase = fixed("who" if person else "that", "qui", "pronoun")
     phrase.add(predicate(Predication(draw, head, frame, size - 1, depth)))
     return phrase
 
@@ -267,7 +267,7 @@ def _passive(about: Predication) -> Phrase:
     phrase = passive(verb, about.subject.agreement, style)
     left = about.size - len(phrase.english)
     if left >= 2 and draw.chance(0.6):
-        phrase.add(fixed("by", "par"))
+        phrase.add(fixed("by", "par", "preposition"))
         kind = "group" if "group" in verb.subjects and draw.chance(0.5) else "person"
         share = draw.between(1, left - 1)
         name = about_names(draw, kind) if share == 1 else None
@@ -284,7 +284,7 @@ def _transitive(about: Predication) -> Phrase:
     whom = any(noun.kind == "person" for noun in verb.objects) and not verb.preposition
     if whom and not verb.particle and draw.chance(0.2):
         english, french, liaison, agreement = draw.pick(_CLITICS)
-        word = Word(english)
+        word = Word(english, "pronoun")
         clitic = Mot(french, word, (), liaison)
         phrase = active(
             verb, about.subject.agreement, style._replace(clitic=clitic, preceding=agreement)
@@ -308,7 +308,7 @@ def _add_object(about: Predication, verb: Verb, phrase: Phrase, *, negated: bool
     draw = about.draw
     head = phrase.english[-1]
     if verb.particle:
-        head = Word(verb.particle)
+        head = Word(verb.particle, "preposition")
         phrase.english.append(head)
     if verb.preposition:
         phrase.french.append(de(head) if verb.preposition == "de" else Mot(verb.preposition, head))
@@ -369,7 +369,7 @@ def _two_things(about: Predication) -> Phrase:
     first = about.draw.between(1, about.size - 2)
     flat = about._replace(depth=_DEEPEST)
     phrase = predicate(flat._replace(size=min(first, 6)))
-    phrase.add(fixed("and", "et"))
+    phrase.add(fixed("and", "et", "conjunction"))
     left = max(1, about.size - len(phrase.english))
     phrase.add(predicate(flat._replace(size=min(left, 6))))
     return phrase

@@ -12,7 +12,7 @@ from saccade.data.lingua.words.morphology import IL, Agreement, conjugate
 
 def weather(draw: Draw, frame: Frame, size: int) -> Phrase:
     """It was raining → il pleuvait."""
-    verb, phrase = draw.pick(verbs("weather")), fixed("it", "il")
+    verb, phrase = draw.pick(verbs("weather")), fixed("it", "il", "pronoun")
     style = Style(draw.pick(frame.active))
     phrase.add(active(verb, Agreement(), style))
     tense = None if frame.dated else style.tense
@@ -27,12 +27,12 @@ def there_is(draw: Draw, tense: Tense, size: int) -> Phrase:
     left = size - 2 - len(where.english) - (tense is Tense.FUTURE)
     what = modified(draw, noun, left, 1, "exists") if left >= 6 else None
     what = what or simple(draw, noun, max(2, min(left, 4)), "exists")
-    there, will, avoir = Word("there"), Word("will"), conjugate("avoir")
+    there, will, avoir = Word("there", "pronoun"), Word("will", "auxiliary"), conjugate("avoir")
     if tense is Tense.FUTURE:
-        verb = Word("be")
+        verb = Word("be", "verb")
         has, words = Mot(avoir.future[IL], verb, (will,)), [there, will, verb]
     else:
-        verb = Word(be(what.agreement, past=tense is Tense.PAST))
+        verb = Word(be(what.agreement, past=tense is Tense.PAST), "verb")
         forms = avoir.imperfect if tense is Tense.PAST else avoir.present
         has, words = Mot(forms[IL], verb), [there, verb]
     phrase = Phrase(words, [Mot("il", there), Mot("y", there), has])

@@ -6,6 +6,7 @@ woman and the minister" nobody could tell which words agree with what follows.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, NamedTuple
 
 from saccade.data.lingua.draw import Draw
@@ -89,25 +90,25 @@ _UNSPOKEN: Mapping[Use, str] = {"negated": "any", "loved": "the"}
 def pronoun(draw: Draw) -> NounPhrase:
     """A subject pronoun."""
     english, french, liaison, agreement = draw.pick(_PRONOUNS)
-    word = Word(english)
+    word = Word(english, "pronoun")
     return NounPhrase(Phrase([word], [Mot(french, word, (), liaison)]), agreement, (), "person")
 
 
 def named(name: Expression, kind: str) -> NounPhrase:
     """A person or a city, which take no article."""
-    return NounPhrase(fixed(*name[:3]), _third(name.feminine, name.plural), (), kind)
+    return NounPhrase(fixed(*name[:4]), _third(name.feminine, name.plural), (), kind)
 
 
 def country(name: Expression) -> NounPhrase:
     """A country, which takes an article in French alone: France → la France."""
-    phrase = fixed(*name[:3])
+    phrase = fixed(*name[:4])
     phrase.french.insert(0, definite(phrase.english[0], feminine=name.feminine, plural=False))
     return NounPhrase(phrase, _third(name.feminine, False), (), "group")
 
 
 def entity(name: Expression) -> NounPhrase:
     """A name with an article in both languages: the European Union → l'Union européenne."""
-    phrase, the = fixed(*name[:3]), Word("the")
+    phrase, the = fixed(*name[:4]), Word("the", "determiner")
     phrase.english.insert(0, the)
     phrase.french.insert(0, definite(the, feminine=name.feminine, plural=name.plural))
     return NounPhrase(phrase, _third(name.feminine, name.plural), (), "group")
@@ -122,8 +123,8 @@ def determiner(name: str, noun: Noun, *, plural: bool, bare_adjective: bool) -> 
 
     `bare_adjective` tells that an adjective stands first in French: des becomes de.
     """
-    word = Word(name)
-    feminine = noun.feminine
+    feminine, numbers = noun.feminine, _numbers()
+    word = Word(name, "number" if name in numbers else "determiner")
     if name == "the":
         return Phrase([word], [definite(word, feminine=feminine, plural=plural)])
     if name == "a":
@@ -141,10 +142,15 @@ def determiner(name: str, noun: Noun, *, plural: bool, bare_adjective: bool) -> 
     if name == "many":
         return Phrase([word], [Mot("beaucoup", word), de(word)])
     if name == "all":
-        the = Word("the")
+        the = Word("the", "determiner")
         return Phrase([word, the], [Mot("toutes" if feminine else "tous", word), Mot("les", the)])
-    numbers = {number.english: number.french for number in expressions("numbers")}
     return Phrase([word], [Mot((_INVARIABLE | numbers)[name], word)])
+
+
+@cache
+def _numbers() -> dict[str, str]:
+    """The English numbers and their French."""
+    return {number.english: number.french for number in expressions("numbers")}
 
 
 def partitive(word: Word, noun: Noun, plural: bool, bare_adjective: bool) -> list[Mot]:
@@ -168,7 +174,7 @@ def described(
     économique européenne. Without a determiner, `bare` says which one French supplies.
     """
     agreement = _third(noun.feminine, plural)
-    head = Word(noun.english_plural if plural else noun.english)
+    head = Word(noun.english_plural if plural else noun.english, "noun")
     first = any(quality.adjective.before for quality in qualities)
     if determined:
         phrase = determiner(determined, noun, plural=plural, bare_adjective=first)
@@ -190,12 +196,12 @@ def described(
 
 
 def _quality(quality: Quality, agreement: Agreement, *, attributive: bool = True) -> Phrase:
-    adjective, word = quality.adjective, Word(quality.adjective.english)
+    adjective, word = quality.adjective, Word(quality.adjective.english, "adjective")
     liaison = adjective.liaison if attributive and agreement == (IL, False) else ""
     mot = Mot(adjective.forms[agreement.form], word, (), liaison)
     if not quality.very:
         return Phrase([word], [mot])
-    very = Word("very")
+    very = Word("very", "adverb")
     return Phrase([very, word], [Mot("très", very), mot])
 
 
@@ -259,7 +265,7 @@ def coordinated(members: list[NounPhrase]) -> NounPhrase:
     whole = Phrase([], [])
     for index, member in enumerate(members):
         if index == len(members) - 1:
-            whole.add(fixed("and", "et"))
+            whole.add(fixed("and", "et", "conjunction"))
         elif index:
             whole.add(mark(","))
         whole.add(member.phrase)

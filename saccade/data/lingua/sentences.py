@@ -63,7 +63,7 @@ def sentence(draw: Draw, size: int) -> Phrase:
             frame = draw.pick(_FRAMES)
             word = draw.pick(("and", "and", "but"))
             phrase.add(mark(","))
-            phrase.add(fixed(word, "et" if word == "and" else "mais"))
+            phrase.add(fixed(word, "et" if word == "and" else "mais", "conjunction"))
             _add_clause(draw, phrase, frame, size)
             subordinate = False
         else:
@@ -94,7 +94,7 @@ def _joint(draw: Draw, frame: Frame) -> Joint:
 
 
 def _subordinate(draw: Draw, joint: Joint, frame: Frame, size: int) -> Phrase:
-    word = Word(joint.english)
+    word = Word(joint.english, "conjunction")
     french = [que(word) if text == "que" else Mot(text, word) for text in joint.french]
     phrase = Phrase([word], french)
     phrase.add(clause(draw, joint.inside[frame], size - 1, 1))
@@ -116,7 +116,7 @@ def _open_with_report(draw: Draw, phrase: Phrase, frame: Frame) -> None:
     verb = draw.pick(verbs("saying"))
     who = subject(draw, "person", draw.between(1, 3), 1)
     tense = Tense.PAST if frame == PAST else Tense.PRESENT
-    word = Word("that")
+    word = Word("that", "conjunction")
     phrase.add(who.phrase)
     phrase.add(active(verb, who.agreement, Style(tense)))
     phrase.add(Phrase([word], [que(word)]))

@@ -20,15 +20,20 @@ _CONTRACTIONS = {
 # English words whose first letter and first sound disagree.
 _CONSONANT_SOUND = ("uni", "use", "euro")
 _VOWEL_SOUND = ("hon", "hour")
+TAGS = (
+    *("determiner", "noun", "proper noun", "pronoun", "number", "adjective", "adverb", "verb"),
+    *("auxiliary", "negation", "preposition", "particle", "conjunction", "punctuation"),
+)
 
 
 class Word:
-    """An English token; equal only to itself."""
+    """An English token and its part of speech, one of `TAGS`; equal only to itself."""
 
-    __slots__ = ("text",)
+    __slots__ = ("tag", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tag: str) -> None:
         self.text = text
+        self.tag = tag
 
 
 class Mot:
@@ -72,19 +77,19 @@ def empty() -> Phrase:
     return Phrase([], [])
 
 
-def fixed(english: str, french: str, links: str = "0") -> Phrase:
+def fixed(english: str, french: str, tags: str, links: str = "0") -> Phrase:
     """A set expression; `links` gives, for each French word, the English word it renders.
 
-    fixed("last year", "l' année dernière", "1 1 0")
+    fixed("last year", "l' année dernière", "adjective,noun", "1 1 0")
     """
-    source = [Word(text) for text in english.split()]
+    source = [Word(text, tag) for text, tag in zip(english.split(), tags.split(","))]
     linked = zip(french.split(), links.split())
     return Phrase(source, [Mot(text, source[int(link)]) for text, link in linked])
 
 
 def mark(text: str) -> Phrase:
     """A punctuation mark, the same in both languages."""
-    return fixed(text, text)
+    return fixed(text, text, "punctuation")
 
 
 def de(sure: Word) -> Mot:

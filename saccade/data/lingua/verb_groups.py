@@ -109,12 +109,12 @@ class _Frame:
         self.before: list[Mot] = []
         self.after: list[Mot] = []
         if style.negation:
-            negation = Word(style.negation)
+            negation = Word(style.negation, "negation")
             self.english.append(negation)
             self.before.append(Mot("ne", negation, (), "n'"))
             self.after.append(Mot(_PARTNER[style.negation], negation))
         if style.adverb:
-            adverb = Word(style.adverb.english)
+            adverb = Word(style.adverb.english, "adverb")
             self.english.append(adverb)
             self.after.append(Mot(style.adverb.french, adverb))
 
@@ -133,8 +133,8 @@ def _reflexive(subject: Agreement, sure: Word) -> Mot:
 def active(verb: Verb, subject: Agreement, style: Style) -> Phrase:
     """A verb in the active voice."""
     auxiliary_text, main_text = _english(verb, subject, style)
-    main, frame = Word(main_text), _Frame(style)
-    auxiliaries = [Word(auxiliary_text)] if auxiliary_text else []
+    main, frame = Word(main_text, "verb"), _Frame(style)
+    auxiliaries = [Word(auxiliary_text, "auxiliary")] if auxiliary_text else []
     english = [*auxiliaries, *frame.english, main]
     start = [*frame.before, *_clitics(verb, subject, main, style)]
     simple = _simple(verb.french, style)
@@ -152,16 +152,16 @@ def active(verb: Verb, subject: Agreement, style: Style) -> Phrase:
     return Phrase(english, [*start, finite, *frame.after, participle])
 
 
-def to_be(subject: Agreement, style: Style) -> Phrase:
-    """To be, before an adjective; its past is a state: was → était."""
+def to_be(subject: Agreement, style: Style, tag: str = "verb") -> Phrase:
+    """To be, before an adjective; its past is a state: was → était. `tag` is its part of speech."""
     frame, etre, avoir = _Frame(style), conjugate("être"), conjugate("avoir")
     french = _simple(etre, style)
     if style.tense is Tense.FUTURE:
-        will, main = Word("will"), Word("be")
+        will, main = Word("will", "auxiliary"), Word("be", tag)
         english = [will, *frame.english, main]
         finite = [Mot(etre.future[subject.person], main, (will,)), *frame.after]
     else:
-        main = Word(be(subject, past=style.tense is Tense.PAST))
+        main = Word(be(subject, past=style.tense is Tense.PAST), tag)
         english = [main, *frame.english]
         if french is None and style.subjunctive:
             finite = [Mot(avoir.subjunctive[subject.person], main), *frame.after, Mot("été", main)]
@@ -172,12 +172,12 @@ def to_be(subject: Agreement, style: Style) -> Phrase:
 
 def passive(verb: Verb, subject: Agreement, style: Style) -> Phrase:
     """To be done; its past is an event: was signed → a été signé."""
-    frame, done = _Frame(style), Word(verb.english.participle)
+    frame, done = _Frame(style), Word(verb.english.participle, "verb")
     participle = Mot(verb.french.participle[subject.form], done)
     if style.tense is not Tense.PAST:
-        phrase = to_be(subject, style)
+        phrase = to_be(subject, style, "auxiliary")
         return Phrase([*phrase.english, done], [*phrase.french, participle])
-    was = Word(be(subject, past=True))
+    was = Word(be(subject, past=True), "auxiliary")
     helper = Mot(_auxiliary(conjugate("avoir"), style)[subject.person], was)
     french = [*frame.before, helper, *frame.after, Mot("été", was), participle]
     return Phrase([was, *frame.english, done], french)
@@ -185,7 +185,7 @@ def passive(verb: Verb, subject: Agreement, style: Style) -> Phrase:
 
 def infinitive(verb: Verb, subject: Agreement) -> Phrase:
     """The bare infinitive; a reflexive still agrees with the subject: je veux me reposer."""
-    word = Word(verb.english.base)
+    word = Word(verb.english.base, "verb")
     mots = [_reflexive(subject, word)] if verb.reflexive else []
     return Phrase([word], [*mots, Mot(verb.french.infinitive, word)])
 
@@ -193,7 +193,7 @@ def infinitive(verb: Verb, subject: Agreement) -> Phrase:
 def catenative(verb: Verb, subject: Agreement, style: Style) -> Phrase:
     """A verb that leads to an infinitive: tries to → essaie de."""
     phrase = active(verb, subject, style)
-    to = Word("to")
+    to = Word("to", "particle")
     phrase.english.append(to)
     if verb.preposition:
         liaison = "d'" if verb.preposition == "de" else ""
@@ -203,10 +203,10 @@ def catenative(verb: Verb, subject: Agreement, style: Style) -> Phrase:
 
 def modal(name: str, subject: Agreement, *, negated: bool) -> Phrase:
     """Can and must; "cannot" is one English word that three French words render."""
-    word = Word("cannot" if negated and name == "can" else name)
+    word = Word("cannot" if negated and name == "can" else name, "auxiliary")
     finite = Mot(conjugate(_MODALS[name]).present[subject.person], word)
     if not negated:
         return Phrase([word], [finite])
-    negation = word if name == "can" else Word("not")
+    negation = word if name == "can" else Word("not", "negation")
     english = [word] if negation is word else [word, negation]
     return Phrase(english, [Mot("ne", negation, (), "n'"), finite, Mot("pas", negation)])

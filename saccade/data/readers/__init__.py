@@ -8,6 +8,17 @@ from saccade.data.readers.images.labels import (
 )
 from saccade.data.readers.images.read import image_splits, read_images
 from saccade.data.readers.images.rows import ImageRow, ImagesRead
+from saccade.data.readers.labelled_texts.read import (
+    held_out_part,
+    labelled_text_splits,
+    read_labelled_texts,
+)
+from saccade.data.readers.labelled_texts.rows import (
+    LabelKind,
+    LabelledText,
+    LabelledTextsRead,
+    TextColumns,
+)
 from saccade.data.readers.report import PairsRead, Problem, TextsRead
 from saccade.data.readers.text.find import splits
 from saccade.data.readers.text.read import read_pairs, read_texts
@@ -16,14 +27,21 @@ __all__ = [
     "ImageRow",
     "ImagesRead",
     "LabelColumns",
+    "LabelKind",
+    "LabelledText",
+    "LabelledTextsRead",
     "PairsRead",
     "Problem",
+    "TextColumns",
     "TextsRead",
     "class_names",
+    "held_out_part",
     "image_splits",
     "label_splits",
+    "labelled_text_splits",
     "read_images",
     "read_labelled",
+    "read_labelled_texts",
     "read_pairs",
     "read_texts",
     "splits",

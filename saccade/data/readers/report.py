@@ -84,7 +84,7 @@ class RowsRead(ABC, Generic[Row]):
         told = [f"{self.size} from {joined_names(self.files)}"]
         if self.skipped:
             bad = counted(sum(self.skipped.values()), "bad row")
-            told.append(f"{bad} skipped ({_by_kind(self.skipped)})")
+            told.append(f"{bad} skipped ({count_by_kind(self.skipped)})")
         if self.duplicates:
             told.append(f"{counted(self.duplicates, 'duplicate')} kept")
         return "; ".join(told)
@@ -153,7 +153,7 @@ def _complaint(
     if not bad:
         return f"{names}: no rows at all; fill it or take it away"
     which = "the first are" if not stopped else "reading stopped there; the first are"
-    told = [f"{names}: {counted(bad, 'bad row')} ({_by_kind(kinds)}); {which}:"]
+    told = [f"{names}: {counted(bad, 'bad row')} ({count_by_kind(kinds)}); {which}:"]
     told += [f"  {problem}" for problem in problems[:SHOWN]]
     if any_good and stopped:
         told.append("mend them, or pass --skip-bad with as many as you would leave out")
@@ -164,7 +164,8 @@ def _complaint(
     return "\n".join(told)
 
 
-def _by_kind(kinds: dict[str, int]) -> str:
+def count_by_kind(kinds: dict[str, int]) -> str:
+    """How many of each kind, the most frequent first."""
     often_first = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count:,} {kind}" for kind, count in often_first)
 

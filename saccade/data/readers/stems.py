@@ -12,6 +12,7 @@ SPLITS = {
     "valid": ("valid", "val", "dev", "validation"),
     "test": ("test",),
 }
+SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
 _TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
 
 

@@ -91,6 +91,11 @@ class Report:
         return "; ".join(self.lines)
 
 
+def renamed(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a file by the names that a model has for them, whatever their shapes."""
+    return _translated(model, given, model.state_dict())[0]
+
+
 def load_pretrained(model: nn.Module, path: Path) -> Report:
     """Put the weights of a file, or of a folder, into a model; see `load_weights`."""
     return load_weights(model, read_weights(path), path)

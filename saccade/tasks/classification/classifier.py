@@ -1,7 +1,5 @@
 """Using a trained classifier: which classes an image has, and how sure the model is."""
 
-from typing import NamedTuple
-
 import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
@@ -12,16 +10,9 @@ from saccade.models.inference.scores import KeptScores, ScorePrecision
 from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.tasks.classification.data import Classes, ClassificationSettings
 from saccade.tasks.classification.vary import Vary
+from saccade.tasks.guesses import Guess, best_guesses, probabilities, said_classes
 
 BATCH, GPU_BATCH = 64, 512  # images at a time
-THERE = 0.5  # probability from which on one of several classes is said to be there
-
-
-class Guess(NamedTuple):
-    """A class and its probability."""
-
-    label: str
-    probability: float
 
 
 class ImageClassifier:
@@ -63,19 +54,12 @@ class ImageClassifier:
         return self.as_probabilities(torch.cat(scores)).cpu()
 
     def as_probabilities(self, scores: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
-        return scores.sigmoid() if self.classes.several else scores.softmax(dim=1)
+        return probabilities(scores, several=self.classes.several)
 
-    def guesses(self, probabilities: Float[Tensor, " C"], most: int) -> list[Guess]:
+    def guesses(self, chances: Float[Tensor, " C"], most: int) -> list[Guess]:
         """The best classes, the likeliest first."""
-        found = probabilities.topk(min(most, len(self.classes.names)))
-        return [
-            Guess(self.classes.names[number], probability)
-            for probability, number in zip(found.values.tolist(), found.indices.tolist())
-        ]
+        return best_guesses(self.classes.names, chances, most)
 
-    def said(self, probabilities: Float[Tensor, " C"]) -> list[str]:
+    def said(self, chances: Float[Tensor, " C"]) -> list[str]:
         """The class, or all those of several that are likely there."""
-        if not self.classes.several:
-            return [self.classes.names[int(probabilities.argmax())]]
-        there = (probabilities >= THERE).nonzero()[:, 0].tolist()
-        return [self.classes.names[number] for number in there]
+        return said_classes(self.classes.names, chances, several=self.classes.several)

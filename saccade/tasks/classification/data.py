@@ -14,6 +14,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
+from saccade.data.held_out import held_out
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
 from saccade.data.readers.images.cached import cached_images
@@ -284,18 +285,13 @@ def _check_known(rows: list[ImageRow], classes: Classes, split: str) -> None:
 
 
 def _held_out(read: Labelled, split: str, share: float) -> Labelled:
-    """Some of each class are for validation where the user gave no such split.
-
-    Every so-and-so-many-th of a class, so that each has its share; of a single one none.
-    """
+    """Some of each class are for validation where the user gave no such split."""
     if not share:
         raise DataError(
             f"held_out=0, and {read.report} has no validation split; give one, or --held-out 0.05"
         )
-    every, order = round(1 / share), torch.empty(len(read), dtype=torch.long)
-    for mine in _by_class(read):  # the how-manieth of its class each image is
-        order[mine] = torch.arange(len(mine))
-    kept = (order % every == every - 1) == (split == "valid")
+    classes = [0] * len(read) if read.classes.several else read.labels.tolist()
+    kept = torch.tensor(held_out(classes, share)) == (split == "valid")
     if not kept.any():
         raise DataError(
             f"{read.report}: too few to hold some out for validation; add images, a validation "

@@ -11,17 +11,20 @@ from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import classification as recipes_classification
 from saccade.train.recipes import pretraining as recipes_pretraining
 from saccade.train.recipes import text as recipes_text
+from saccade.train.recipes import understanding as recipes_understanding
 
 MEASURED: dict[str, Recipe] = {
     **recipes_text.MEASURED,
     **recipes_captioning.MEASURED,
     **recipes_classification.MEASURED,
+    **recipes_understanding.MEASURED,
 }
 RECIPES: dict[str, Recipe] = {
     **recipes_text.BUILT_IN,
     **recipes_captioning.BUILT_IN,
     **recipes_classification.BUILT_IN,
     **recipes_pretraining.BUILT_IN,
+    **recipes_understanding.BUILT_IN,
     **MEASURED,
 }
 

@@ -27,7 +27,7 @@ def noun(text: str, determined: str = "", *, plural: bool = False) -> NounPhrase
 
 
 def preposition(english: str, french: str) -> Phrase:
-    word = Word(english)
+    word = Word(english, "preposition")
     return Phrase([word], [de(word) if french == "de" else Mot(french, word)])
 
 
@@ -177,7 +177,7 @@ def test_possible_links_name_the_auxiliaries() -> None:
 
 
 def test_conjunctions_elide() -> None:
-    because, he, if_ = Word("because"), Word("he"), Word("if")
+    because, he, if_ = (Word(text, "conjunction") for text in ("because", "he", "if"))
     assert french(Phrase([because, he], [que(because), Mot("il", he)])) == "Qu'il"
     assert french(Phrase([if_, he], [Mot("si", if_), Mot("il", he)])) == "S'il"
     assert french(Phrase([if_, he], [Mot("si", if_), Mot("elle", he)])) == "Si elle"

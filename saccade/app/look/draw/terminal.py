@@ -44,12 +44,12 @@ def draw_text(
         after = f",\n{' ' * margin}    "
         listed = (_lines(_listed(columns, line), room - 2) for line in weights)
         return "\n".join(f"{name}  ← {after.join(lines)}" for name, lines in zip(names, listed))
-    blocks = _blocks([cell_len(word) + 2 for word in columns], room)
+    parts = blocks([cell_len(word) + 2 for word in columns], room)
     return "\n\n".join(
         "\n".join(
             f"{name}  {_shaded(columns[block], line[block])}" for name, line in zip(names, weights)
         )
-        for block in blocks
+        for block in parts
     )
 
 
@@ -79,15 +79,15 @@ def _listed(columns: list[str], weights: list[float]) -> list[str]:
 
 def _lines(parts: list[str], room: int) -> list[str]:
     """Parts after one another, as many to a line as there is room for."""
-    return [", ".join(parts[block]) for block in _blocks([cell_len(p) + 2 for p in parts], room)]
+    return [", ".join(parts[block]) for block in blocks([cell_len(p) + 2 for p in parts], room)]
 
 
-def _blocks(widths: list[int], room: int) -> list[slice]:
+def blocks(widths: list[int], room: int) -> list[slice]:
     """Neighbours that fit into a line together, at least one."""
-    blocks, start, used = list[slice](), 0, 0
+    found, start, used = list[slice](), 0, 0
     for place, width in enumerate(widths):
         if used and used + width > room:
-            blocks.append(slice(start, place))
+            found.append(slice(start, place))
             start, used = place, 0
         used += width
-    return [*blocks, slice(start, len(widths))]
+    return [*found, slice(start, len(widths))]

@@ -17,6 +17,7 @@ import { footBar } from "./controls/readout.js";
 import { ServerBar, emptyState, isServed } from "./served/server.js";
 import { State } from "./controls/state.js";
 import { TranslationView } from "./kinds/translation.js";
+import { UnderstandingView } from "./kinds/understanding.js";
 
 const DEFAULTS = {
   view: "", look: 0, site: "all", head: "mean", unit: "words", step: null, token: null, mode: "out",
@@ -24,7 +25,7 @@ const DEFAULTS = {
   map: "mean", scale: "sqrt", threshold: 0.1, sort: "name", filter: "", sink: false,
   asite: "all", ahead: "mean", bsite: "all", bhead: "mean",
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
-  patch: -1, eye: "",
+  patch: -1, eye: "", least: 0.03,
   opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
 };
 
@@ -38,6 +39,7 @@ const KINDS = {
   caption: [CaptionView, CaptionCompareView],
   classification: [ClassificationView, ClassificationView],
   masked: [MaskedView, CompareView],
+  understanding: [UnderstandingView, UnderstandingView],
 };
 
 // Why this page cannot show a document; null if it can.

@@ -17,10 +17,14 @@ from saccade.data.lingua.words.tables import rows
 
 
 class Expression(NamedTuple):
-    """A name or set expression: for every French word, `links` says which English it renders."""
+    """A name or set expression: for every French word, `links` says which English it renders.
+
+    `tags` are the parts of speech of its English words, with commas between them.
+    """
 
     english: str
     french: str
+    tags: str
     links: str
     feminine: bool
     plural: bool
@@ -89,10 +93,10 @@ class Verb(NamedTuple):
 @cache
 def expressions(wanted: str) -> tuple[Expression, ...]:
     """One of the lists: people, countries, months, numbers, manner …"""
-    table = rows("expressions", "list", "english", "french", "links", "gender", "number")
+    table = rows("expressions", "list", "english", "french", "tags", "links", "gender", "number")
     return tuple(
-        Expression(english, french, links, gender == "f", number == "plural")
-        for name, english, french, links, gender, number in table
+        Expression(english, french, tags, links, gender == "f", number == "plural")
+        for name, english, french, tags, links, gender, number in table
         if name == wanted
     )
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from saccade.data.readers.images.classes.find import WHOLE, Sources, find_labels
 from saccade.data.readers.images.classes.tables import USUAL, LabelColumns
-from saccade.data.readers.images.classes.values import in_natural_order
 from saccade.data.readers.images.rows import ImagesRead
+from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.report import collect, listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.errors import DataError

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data.images.members import Member
-from saccade.data.readers.images.classes.values import in_natural_order
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
+from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.report import BadRow, RowsRead, counted
 from saccade.data.readers.text.records import as_text, kind_of
 

@@ -49,21 +49,25 @@ def splits(data: Path, *, source: str = "", target: str = "") -> list[str]:
 
     Several files may claim one split; it is then listed, and reading it says so.
     """
-    if not _is_folder(data):
+    if not is_folder(data):
         return ["train"]
     endings = {*PAIR_FORMS, *TEXT_FORMS}
-    stems = {e.stem for e in _entries(data) if e.ending in endings or _speaks(e, source, target)}
+    stems = {
+        e.stem for e in folder_entries(data) if e.ending in endings or _speaks(e, source, target)
+    }
     return [split for split in SPLITS if fitting_stems(split, stems)]
 
 
 def find_texts(data: Path, split: str) -> TextFiles:
     """The one file that holds the texts of a split."""
-    if not _is_folder(data):
-        ending = _single(data, split).ending
+    if not is_folder(data):
+        ending = single_file(data, split).ending
         if ending in NOT_TEXT:
-            raise DataError(f"{data}: texts are not read from .{ending}; give {_any(TEXT_FORMS)}")
+            raise DataError(f"{data}: texts are not read from .{ending}; give {any_of(TEXT_FORMS)}")
         return TextFiles(ending if ending in TEXT_FORMS else "txt", (data,))
-    mine = _of_split(data, split, [e for e in _entries(data) if e.ending in TEXT_FORMS], TEXT_FORMS)
+    mine = _of_split(
+        data, split, [e for e in folder_entries(data) if e.ending in TEXT_FORMS], TEXT_FORMS
+    )
     return _table(data, mine)
 
 
@@ -73,15 +77,17 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
         raise DataError(
             f"source={source!r} and target={target!r}: name two different languages, or neither"
         )
-    if not _is_folder(data):
-        ending = _single(data, split).ending
+    if not is_folder(data):
+        ending = single_file(data, split).ending
         if ending not in PAIR_FORMS:
             raise DataError(
                 f"{data}: pairs are not read from a single .{ending} file; "
-                f"give {_any(PAIR_FORMS)}, or the folder of two parallel files"
+                f"give {any_of(PAIR_FORMS)}, or the folder of two parallel files"
             )
         return TextFiles(ending, (data,))
-    likely = [e for e in _entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)]
+    likely = [
+        e for e in folder_entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)
+    ]
     forms = (*PAIR_FORMS, *((source, target) if source else ()))
     mine = _of_split(data, split, likely, forms)
     tables = [e for e in mine if e.ending in PAIR_FORMS]
@@ -89,7 +95,7 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
     if tables and (not source or not spoken):
         return _table(data, tables)
     if tables:
-        raise DataError(_crowded(data, mine))
+        raise DataError(crowded(data, mine))
     return _parallel(data, spoken, source, target)
 
 
@@ -100,30 +106,34 @@ def order_hint(languages: Collection[str]) -> str:
     return f"--source {source} --target {target}"
 
 
-def _is_folder(data: Path) -> bool:
+def is_folder(data: Path) -> bool:
+    """Whether the data is a folder; there must be something."""
     return stat.S_ISDIR(file_status(data, DataError).st_mode)
 
 
-def _single(data: Path, split: str) -> NamedFile:
+def single_file(data: Path, split: str) -> NamedFile:
+    """A file that was given by itself."""
     if split != "train":
         raise DataError(
             f"{data} is a single file, so it is all train: there is no {split!r} in it; "
             "give a folder with a file for each split"
         )
-    return _entry(data)
+    return named_file(data)
 
 
-def _entry(path: Path) -> NamedFile:
+def named_file(path: Path) -> NamedFile:
+    """Its name taken apart."""
     stem, _, ending = path.name.removesuffix(".gz").rpartition(".")
     return NamedFile(path, stem, ending)
 
 
-def _entries(folder: Path) -> list[NamedFile]:
+def folder_entries(folder: Path) -> list[NamedFile]:
+    """What a folder holds, but for hidden files."""
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}") from None
-    return [_entry(path) for path in paths if not path.name.startswith(".")]
+    return [named_file(path) for path in paths if not path.name.startswith(".")]
 
 
 def _speaks(entry: NamedFile, source: str, target: str) -> bool:
@@ -140,7 +150,7 @@ def _of_split(
     if not stems:
         held = sorted(path.name for path in folder.iterdir())
         raise DataError(
-            f"{folder} has no {split!r} split: no {split} file ending in {_any(endings)}; "
+            f"{folder} has no {split!r} split: no {split} file ending in {any_of(endings)}; "
             f"it holds {listed(held) or 'nothing'}; name a file so, or give one file as the data"
         )
     return [e for e in likely if e.stem in stems]
@@ -148,14 +158,14 @@ def _of_split(
 
 def _table(folder: Path, mine: Sequence[NamedFile]) -> TextFiles:
     if len(mine) > 1:
-        raise DataError(_crowded(folder, mine))
+        raise DataError(crowded(folder, mine))
     return TextFiles(mine[0].ending, (mine[0].path,))
 
 
 def _parallel(folder: Path, spoken: Sequence[NamedFile], source: str, target: str) -> TextFiles:
     files = {e.ending: e.path for e in spoken}
     if len(files) < len(spoken):
-        raise DataError(_crowded(folder, spoken))
+        raise DataError(crowded(folder, spoken))
     if not source:
         known = [order for order in _KNOWN_ORDERS if set(order) <= set(files)]
         source, target = known[0] if known else ("", "")
@@ -169,11 +179,13 @@ def _parallel(folder: Path, spoken: Sequence[NamedFile], source: str, target: st
     raise DataError(f"{folder} has {held}: say which is the source: {order_hint(files)}")
 
 
-def _crowded(folder: Path, mine: Sequence[NamedFile]) -> str:
+def crowded(folder: Path, mine: Sequence[NamedFile]) -> str:
+    """What to say of several files where one is wanted."""
     held = listed([e.path.name for e in mine])
     return f"{folder} has {held} for one split; keep one of them, or give one file as the data"
 
 
-def _any(endings: Sequence[str]) -> str:
+def any_of(endings: Sequence[str]) -> str:
+    """The forms to give."""
     dotted = [f".{ending}" for ending in endings]
     return f"{', '.join(dotted[:-1])} or {dotted[-1]} (or these with .gz)"

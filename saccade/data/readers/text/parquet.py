@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from saccade.data.readers.features import TableColumns, pyarrow_module, refuse_damaged
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.text.lines import CHUNK, chunks
 from saccade.data.readers.text.parquet_pages import declared_size
@@ -17,6 +18,14 @@ from saccade.regular import regular_file
 
 _ROWS = 64  # read at a time: not even rows of the longest texts then take much memory
 _WAY_OUT = "if it is meant, write it as .jsonl"
+
+
+def parquet_columns(path: Path) -> TableColumns:
+    """What columns there are."""
+    library = pyarrow_module("parquet")
+    regular_file(path, DataError)
+    with refuse_damaged(path, "Parquet"), _file(path) as file:
+        return TableColumns.of(library.read_schema(file))
 
 
 def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None]:

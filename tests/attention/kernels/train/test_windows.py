@@ -2,11 +2,15 @@
 
 import sys
 from dataclasses import dataclass, replace
+from unittest.mock import patch
 
 import pytest
 import torch
 from torch import Tensor
 
+from saccade.models.vision.image_encoder import ImageEncoderConfig
+from saccade.models.vision.swin import SwinConfig
+from saccade.models.vision.vit import VitConfig
 from tests.interpreter import interpreted, mend_interpreter
 
 pytestmark = pytest.mark.slow  # another process, which interprets
@@ -29,9 +33,12 @@ class Case:
     heads: int = 2
     width: int = 8
     dtype: torch.dtype = torch.float32
+    loud: float = 1.0  # the last key
 
     def qkv(self) -> Tensor:
-        return self._draws(self.batch, *self.shape, 3, self.heads, self.width).to(self.dtype)
+        qkv = self._draws(self.batch, *self.shape, 3, self.heads, self.width)
+        qkv[:, -1, -1, 1] *= self.loud
+        return qkv.to(self.dtype)
 
     def flow(self) -> Tensor:
         """A gradient that comes from above, not in the order of memory."""
@@ -62,14 +69,15 @@ def plain(
     if biases:  # they are in the product already
         qkv = qkv + torch.stack([b - b.detach() for b in biases]).view(3, case.heads, -1).to(qkv)
     q, k, v = (x.flatten(1, 2).transpose(1, 2) for x in qkv.unbind(3))  # (B, N, cells, K)
-    near, down, across = neighbours(case)
-    scores = q @ k.mT * (SCALE if scales is None else scales[:, None, None])
+    near, down, across = (x.to(qkv.device) for x in neighbours(case))
+    q = (q * (SCALE if scales is None else scales[:, None, None])).to(k)
+    scores = q @ k.mT
     if table is not None:
         side = case.offsets
         row = (down + side - 1) * (2 * side - 1) + across + side - 1
         scores = scores + table[row.where(near, 0)].permute(2, 0, 1)
     if not case.itself:
-        near = near & ~torch.eye(len(near), dtype=torch.bool)
+        near = near & ~torch.eye(len(near), dtype=torch.bool, device=near.device)
     blind = ~near.any(dim=1, keepdim=True)
     weights = scores.masked_fill(~(near | blind), -torch.inf).softmax(dim=-1)
     read = weights.masked_fill(blind, 0.0).to(v) @ v
@@ -109,11 +117,13 @@ CASES = {
     "itself not": Case((4, 4), (4, 4), itself=False),
     "65 tokens": Case((1, 65), (1, 65), heads=1, width=16),
     "65 tokens, local": local,
+    "65 tokens, the last one loud": Case((1, 65), (1, 65), loud=200.0),
     "65 tokens, biases": replace(local, biases=True, itself=True, scales=False),
     "90 tokens": replace(local, shape=(1, 90), window=(1, 90), heads=1, biases=True),
     "128 tokens": Case((1, 128), (1, 128), heads=1, batch=1, biases=True),
     "windows of ten": Case((10, 10), (10, 10), offsets=10, heads=1, batch=1),
     "33 tokens": Case((1, 33), (1, 33), scales=True),
+    "wide": replace(local, width=48, heads=1, biases=True),
     "odd width": replace(swin, width=20, heads=3, biases=True, scales=True),
     **{
         f"{dtype}": replace(swin, dtype=dtype, biases=True, scales=True, itself=False)
@@ -121,6 +131,26 @@ CASES = {
     },
     "bfloat16, 65 tokens": replace(local, dtype=torch.bfloat16),
 }
+
+
+MODELS: dict[str, ImageEncoderConfig] = {
+    "swin": SwinConfig(width=8, depths=(2, 2), heads=(1, 2), window=4, classes=5),
+    "sl-swin": SwinConfig(width=8, depths=(2,), heads=(2,), reads="shifted", local=True, classes=5),
+    "vit": VitConfig(image=24, patch=6, width=16, depth=2, heads=2, classes=5),
+    "sl-vit": VitConfig(image=24, patch=6, width=16, depth=2, heads=2, local=True, biased=False),
+}
+
+
+def slopes(config: ImageEncoderConfig, dtype: torch.dtype) -> list[Tensor]:
+    """The gradients to all parameters of a model, whose maps its windows do not tile."""
+    torch.manual_seed(0)
+    model = config.build()
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(parameter)
+    image = torch.randn(2, 3, 24, 24)
+    scores = model.to(dtype)(image.to(dtype))
+    return [*torch.autograd.grad(scores.square().sum(), [*model.parameters()])]
 
 
 @pytest.fixture(scope="module")
@@ -163,18 +193,38 @@ def test_a_bias_that_all_keys_share_learns_nothing(
     assert found[name][-2].eq(0).all()
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_models_learn_the_same(name: str, found: dict[str, list[Tensor]]) -> None:
+    expected = slopes(MODELS[name], torch.float64)
+    largest = max(x.abs().max().item() for x in expected)
+    for ours, theirs in zip(found[name], expected, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-5 * largest)
+
+
 def main(path: str) -> None:
     mend_interpreter()
-    from saccade.attention.kernels.train.windows import window_attention
+    from saccade.attention import multihead
+    from saccade.attention.kernels.train import windows
+
+    tables = windows.FORWARD, windows.BACKWARD, windows.BACKWARD_WIDE
+    for table in tables:  # so few programs that each has many windows
+        table |= {keys: launch._replace(programs=5) for keys, launch in table.items()}
 
     def computed(case: Case) -> list[Tensor]:
         qkv, table, scales, *biases = inputs = case.inputs()
         how = [*case.window], [*case.shift], SCALE, case.itself
-        output = window_attention(qkv, table, scales, biases, *how)
+        output = windows.window_attention(qkv, table, scales, biases, *how)
         leaves = [x for x in inputs if x is not None]
         return [output.detach(), *torch.autograd.grad(output, leaves, case.flow())]
 
-    torch.save({name: computed(case) for name, case in CASES.items()}, path)
+    found = {name: computed(case) for name, case in CASES.items()}
+    with patch.object(multihead, "takes_windows", return_value=True) as asked:
+        with patch.object(multihead, "defers_bias", return_value=True):
+            found |= {name: slopes(config, torch.float32) for name, config in MODELS.items()}
+        assert (
+            asked.call_count == 4 + 2 + 1 + 1
+        )  # in its last block, a ViT's class token looks alone
+    torch.save(found, path)
 
 
 if __name__ == "__main__":

@@ -29,14 +29,17 @@ function sizeOf(count) {
 
 export class TokenStrip {
   // point(index | null) as the pointer moves, choose(index) on a click, move(steps) on arrow keys.
-  constructor(axis, { point, choose, move }) {
+  // Of several texts on an axis, one may be shown: the tokens from … to.
+  constructor(axis, { point, choose, move }, [from, to] = [0, axis.tokens.length], label = "the text") {
     Object.assign(this, { point, choose, move, chosen: null, asked: null, tinted: [] });
-    this.way = runsLeft(axis.tokens) ? "rtl" : "ltr";
-    this.nodes = axis.tokens.map((token, i) => tokenNode(token, i, axis));
+    const tokens = axis.tokens.slice(from, to);
+    this.way = runsLeft(tokens) ? "rtl" : "ltr";
+    this.nodes = [];
+    tokens.forEach((token, i) => { this.nodes[from + i] = tokenNode(token, from + i, axis); });
     this.root = el("div", {
-      class: sizeOf(this.nodes.length), tabindex: 0, role: "listbox",
-      "aria-label": "Tokens of the text", dir: this.way,
-    }, ...this.nodes.flatMap((node, i) => [spaceBefore(axis.tokens[i], axis), node]));
+      class: sizeOf(tokens.length), tabindex: 0, role: "listbox",
+      "aria-label": `Tokens of ${label}`, dir: this.way,
+    }, ...tokens.flatMap((token, i) => [spaceBefore(token, axis), this.nodes[from + i]]));
     this.#listen();
   }
 

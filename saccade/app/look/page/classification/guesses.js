@@ -20,7 +20,7 @@ function guess([label, probability], { truth, target, guesses }, askClass) {
   return el("li", { class: truth.includes(label) ? "guess true" : "guess" },
     askClass && label !== target
       ? button(label, () => askClass(label), {
-        class: "button guess-name", dir: "auto", title: `What in the image speaks for ${label}?`,
+        class: "button guess-name", dir: "auto", title: `What speaks for ${label}?`,
       })
       : el("span", { class: "guess-name", dir: "auto", text: label, title: label }),
     el("span", { class: "meter" },

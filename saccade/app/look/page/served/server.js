@@ -3,6 +3,7 @@
 import { button } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 import { ImageDrop } from "./image-drop.js";
+import { Refusal, checked, eventsOf, post } from "./post.js";
 
 export const EXAMPLES = [
   "The agreement on the European Economic Area was signed in August 1992.",
@@ -12,9 +13,10 @@ export const EXAMPLES = [
 // What each kind of work lets one choose, and what one gets.
 const ASKED = {
   translation: ["beam"], captioning: ["beam"], language: ["most_tokens", "temperature"],
-  classification: [], masked: [],
+  classification: [], masked: [], understanding: [],
 };
 const PROMISES = {
+  understanding: "Write a sentence, and see what the model says of it, and what in it that came from.",
   masked: "Write a sentence with ___ for a word, and see what fills it, and where all words look.",
   captioning: "Give it a picture, and see where on it each word of the caption looked.",
   classification: "Give it an image, and see what it is taken for, and what in it that came from.",
@@ -22,62 +24,6 @@ const PROMISES = {
 
 export function isServed() {
   return document.querySelector('meta[name="saccade-server"][content="1"]') !== null;
-}
-
-class Refusal extends Error {
-  constructor(message, { field = null, wait = null } = {}) {
-    super(message);
-    Object.assign(this, { field, wait });
-  }
-}
-
-async function checked(response) {
-  if (response.ok) return response;
-  let told = null;
-  try {
-    told = (await response.json()).error;
-  } catch {
-    // Not every failure comes from our own server with words of ours.
-  }
-  const wait = Number(response.headers.get("Retry-After")) || null;
-  throw new Refusal(
-    told?.message ?? `The server answered ${response.status}.`, { field: told?.field, wait }
-  );
-}
-
-// A picture goes as a form, with its file as it is; all else as JSON.
-async function post(path, body, signal) {
-  if (body.image instanceof Blob) {
-    const form = new FormData();
-    for (const [name, value] of Object.entries(body)) {
-      form.append(name, value instanceof Blob || typeof value !== "object" ? value
-        : JSON.stringify(value));
-    }
-    return checked(await fetch(path, { method: "POST", body: form, signal }));
-  }
-  const headers = { "Content-Type": "application/json" };
-  return checked(
-    await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal })
-  );
-}
-
-// Server-sent events of one answer, each parsed.
-async function* eventsOf(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let held = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    held += value;
-    const parts = held.split(/\r?\n\r?\n/);
-    held = parts.pop();
-    for (const part of parts) {
-      const data = part.split(/\r?\n/).filter(
-        (line) => line.startsWith("data:")
-      ).map((line) => line.slice(5).trim()).join("\n");
-      if (data) yield JSON.parse(data);
-    }
-  }
 }
 
 const KEPT = "saccade-asked";
@@ -122,6 +68,10 @@ export class ServerBar {
         spellcheck: "false", dir: "auto"
       }
     );
+    this.pair = el("textarea", {
+      rows: 2, placeholder: "And a second text to go with it", "aria-label": "Second text",
+      spellcheck: "false", dir: "auto", hidden: true,
+    });
     this.limit = el("p", { class: "note warn", role: "alert", hidden: true });
     this.drop = new ImageDrop(() => this.ask());
     this.drop.root.hidden = true;
@@ -130,15 +80,17 @@ export class ServerBar {
     this.error = el("div", { class: "error", role: "alert", hidden: true });
     this.written = el("p", { class: "written", dir: "auto", hidden: true });
     this.options = this.#options();
-    this.text.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.ask();
-    });
-    this.text.addEventListener("input", () => {
-      remember({ text: this.text.value });
-      this.#measure();
-    });
+    for (const field of [this.text, this.pair]) {
+      field.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        this.ask();
+      });
+      field.addEventListener("input", () => {
+        remember({ text: this.text.value, pair: this.pair.value });
+        this.#measure();
+      });
+    }
     this.run.addEventListener("change", () => this.#suit());
     this.root = el("section", { class: "ask", "aria-label": "Ask the model" },
       el(
@@ -146,7 +98,7 @@ export class ServerBar {
         el(
           "label", { class: "control picker" }, el("span", { class: "name", text: "Run" }), this.run
         ),
-        this.text, this.drop.root, this.go
+        el("div", { class: "ask-texts" }, this.text, this.pair), this.drop.root, this.go
       ),
       this.limit, this.options, this.busy, this.written, this.error);
     this.ready = this.#inform();
@@ -188,8 +140,9 @@ export class ServerBar {
 
   // After a reload: the same text, and the same look.
   #resume() {
-    const { text = "", asked } = remembered();
+    const { text = "", pair = "", asked } = remembered();
     this.text.value ||= text;
+    this.pair.value ||= pair;
     this.#measure();
     if (!this.runs.some(({ name }) => name === asked?.run)) return;
     this.run.value = asked.run;
@@ -203,7 +156,7 @@ export class ServerBar {
 
   // Whether the text is too long for this server, which says so at once; nothing is cut off.
   #measure() {
-    const count = [...this.text.value].length;
+    const count = [...this.#written].length;
     const over = !this.takesImages && count > (this.characters ?? Infinity);
     this.limit.hidden = !over;
     this.limit.textContent = over ? `The text has ${count} characters; `
@@ -216,7 +169,8 @@ export class ServerBar {
   // Only the options that this kind of run has.
   #suit() {
     const run = this.#chosen();
-    this.text.hidden = this.takesImages;
+    this.text.parentElement.hidden = this.takesImages;
+    this.pair.hidden = !this.takesPairs;
     this.drop.root.hidden = !this.takesImages;
     const asked = ASKED[run?.kind] ?? [];
     for (const [name, field] of Object.entries(this.fields)) field.hidden = !asked.includes(name);
@@ -241,13 +195,22 @@ export class ServerBar {
     return this.#chosen()?.takes === "image";
   }
 
+  get takesPairs() {
+    return this.#chosen()?.pairs === true;
+  }
+
+  // The two texts of a pair go as one, with a tab between them.
+  get #written() {
+    return this.takesPairs ? `${this.text.value}\t${this.pair.value}` : this.text.value;
+  }
+
   #chosen() {
     return (this.runs ?? []).find(({ name }) => name === this.run.value);
   }
 
   #body() {
     const run = this.#chosen();
-    const given = this.takesImages ? { image: this.drop.file } : { text: this.text.value };
+    const given = this.takesImages ? { image: this.drop.file } : { text: this.#written };
     const body = { run: this.run.value, ...given };
     for (const name of ASKED[run?.kind] ?? []) {
       const { value } = this.fields[name].input;
@@ -258,10 +221,11 @@ export class ServerBar {
   }
 
   ask() {
-    const [given, field] = this.takesImages ? [this.drop.file, this.drop]
-      : [this.text.value.trim(), this.text];
-    if (!given || this.#measure()) {
-      field.focus();
+    const fields = this.takesPairs ? [this.text, this.pair] : [this.text];
+    const empty = this.takesImages ? (this.drop.file ? null : this.drop)
+      : fields.find(({ value }) => !value.trim());
+    if (empty || this.#measure()) {
+      (empty ?? this.text).focus();
       return Promise.resolve();
     }
     return this.#send(this.#body(), this.kind === "language" && !this.second.value);

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from saccade.data.images.members import Member
-from saccade.data.readers.images.classes.features import (
+from saccade.data.readers.features import (
     TableColumns,
     pyarrow_module,
     refuse_damaged,

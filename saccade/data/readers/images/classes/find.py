@@ -18,7 +18,7 @@ from saccade.data.readers.images.source import (
 )
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
 from saccade.data.readers.report import BadRow, Problem, listed
-from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems
 from saccade.data.readers.text.lines import document
 from saccade.data.readers.text.records import fields_of, json_value
 from saccade.errors import DataError
@@ -27,7 +27,6 @@ from saccade.printable import printable
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _STATE = "state.json"  # beside the files of a dataset that was saved
 WHOLE = ""  # the name of what is named after no split
-_SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
 _NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
@@ -107,7 +106,7 @@ def _tables(tree: Tree, base: str) -> dict[str, list[TableFile]]:
             continue
         for name in tree.files(join(base, below)):
             entry = table_file(name, base, join(base, below, name))
-            stem = split_stem(_SHARD.sub("", entry.stem))
+            stem = split_stem(SHARD.sub("", entry.stem))
             stem = split_stem(_SAID.sub("", stem) or stem)  # train_labels.csv
             plain = entry.form in TABLES or (entry.form == "json" and _split_name(stem))
             if plain and not stem.startswith(_NOT_LABELS):
@@ -117,7 +116,7 @@ def _tables(tree: Tree, base: str) -> dict[str, list[TableFile]]:
 
 def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list[LabelSource]:
     """One table, or the parts of one."""
-    if len(tables) > 1 and not all(_SHARD.search(Path(table.name).stem) for table in tables):
+    if len(tables) > 1 and not all(SHARD.search(Path(table.name).stem) for table in tables):
         names = listed([table.name for table in tables])
         raise DataError(
             f"{printable(tree.path)} has {names} for one split; keep one of them, or give one file"

@@ -9,9 +9,9 @@ An image without annotations has no class, as COCO has them. Boxes and masks are
 from collections.abc import Iterator
 from typing import Any
 
-from saccade.data.readers.images.classes.values import in_natural_order, labels_of
 from saccade.data.readers.images.coco import Id, coco_document, is_id, json_id, new_id
 from saccade.data.readers.images.rows import ImageFinder, ImageRow
+from saccade.data.readers.label_values import in_natural_order, labels_of
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.text.records import fields_of, shown_keys, text_under
 from saccade.errors import DataError

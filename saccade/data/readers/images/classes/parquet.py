@@ -12,8 +12,7 @@ from threading import Lock
 from typing import Any, BinaryIO
 
 from saccade.data.images.members import Member
-from saccade.data.readers.images.classes.features import (
-    TableColumns,
+from saccade.data.readers.features import (
     bytes_in,
     pyarrow_module,
     refuse_damaged,
@@ -43,14 +42,6 @@ class RowMember(Member):
             raise DataError(f"{self.name} was written to; leave the data alone while it is in use")
         with refuse_damaged(self.path, "Parquet"):
             return _window(os.getpid(), self.path, self.stamp, self.column).row(self.offset)
-
-
-def parquet_columns(path: Path) -> TableColumns:
-    """What columns there are."""
-    library = pyarrow_module("parquet")
-    regular_file(path, DataError)
-    with refuse_damaged(path, "Parquet"):
-        return TableColumns.of(library.read_schema(path))
 
 
 def parquet_records(path: Path, columns: set[str], image: str) -> Iterator[dict[str, Any] | None]:

@@ -4,7 +4,6 @@ A row names its image, or holds its bytes. Its label is a string, a number or a 
 CSV or TSV, "|" stands between several labels.
 """
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,19 +11,27 @@ from pathlib import Path
 from typing import Any, cast
 
 from saccade.data.images.members import Member
+from saccade.data.readers.columns import (
+    Table,
+    comma_table,
+    find_column,
+    json_table,
+    require_column,
+    tab_table,
+)
+from saccade.data.readers.features import TableColumns, class_label_names
 from saccade.data.readers.images.classes.arrow import arrow_columns, arrow_records
-from saccade.data.readers.images.classes.features import TableColumns, class_label_names
 from saccade.data.readers.images.classes.instances import instance_rows, instances_document
-from saccade.data.readers.images.classes.parquet import parquet_columns, parquet_records
-from saccade.data.readers.images.classes.values import labels_in, labels_of
+from saccade.data.readers.images.classes.parquet import parquet_records
 from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow
 from saccade.data.readers.images.source import TableSource
 from saccade.data.readers.images.tree import Folder
+from saccade.data.readers.label_values import labels_in, labels_of
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.stems import SPLITS
 from saccade.data.readers.text.lines import filled, text_of
-from saccade.data.readers.text.parquet import whole_row
-from saccade.data.readers.text.records import as_text, fields_of, json_line, kind_of, shown_keys
+from saccade.data.readers.text.parquet import parquet_columns, whole_row
+from saccade.data.readers.text.records import as_text, kind_of, shown_keys
 from saccade.errors import DataError
 
 IMAGES = (
@@ -56,7 +63,7 @@ class Records:
     """The rows of a table, the first of which has the number `first`, and what they are called."""
 
     rows: Iterable[Any]
-    record: Callable[[Any], dict[str, Any]]
+    record: Callable[[Any], dict[str, Any] | None]
     image: str
     label: str
     split: str
@@ -84,7 +91,9 @@ class LabelTable:
         table = _FORMS[form](self.source, self.columns)
         if not table.split:
             return ["train"]
-        rows = parse_rows(table.rows, "", lambda raw, _: str(table.record(raw).get(table.split)))
+        rows = parse_rows(
+            table.rows, "", lambda raw, _: str((table.record(raw) or {}).get(table.split))
+        )
         named = {split_stem(row) for row in rows if isinstance(row, str)}
         return [split for split, names in SPLITS.items() if named & set(names)]
 
@@ -113,6 +122,8 @@ def _row(
     raw: Any, number: int, *, table: Records, name: str, finder: ImageFinder, split: str
 ) -> ImageRow | None:
     fields = table.record(raw)
+    if fields is None:
+        return None
     if table.split:
         named = split_stem(as_text(fields.get(table.split), table.split))
         usual = next((names for names in SPLITS.values() if named in names), None)
@@ -144,78 +155,37 @@ def _image(value: object, key: str, finder: ImageFinder) -> Member:
     return finder.find(*dict.fromkeys(names))
 
 
+def _records(
+    table: Table, source: TableSource, columns: LabelColumns, labels: Callable[..., tuple[str, ...]]
+) -> Records:
+    hint = " in its first line" if table.first > 1 else ""
+    image, label, split = _keys(source, table.names, columns, hint)
+    labels = partial(labels, key=label)
+    return Records(table.rows, table.record, image, label, split, labels, table.first)
+
+
 def _keys(
-    where: str, names: Sequence[str], columns: LabelColumns, *, whole: bool, hint: str = ""
+    source: TableSource, names: Sequence[str], columns: LabelColumns, hint: str = ""
 ) -> tuple[str, str, str]:
     """The columns of the image, of the label and of the split, "" if there is none of the last."""
-    found = [
-        _key(where, names, columns.image, IMAGES, f"image{hint}"),
-        _key(where, names, columns.label, LABELS, f"label{hint}"),
-    ]
-    split = next((name for name in names if name.lower() == SPLIT), "") if whole else ""
-    return found[0], found[1], split
-
-
-def _key(where: str, names: Sequence[str], given: str, usual: Sequence[str], what: str) -> str:
-    small = {name.strip().lower(): name for name in reversed(names)}
-    for name in [given] if given else usual:
-        if name in names or name in small:
-            return name if name in names else small[name]
-    sought = repr(given) if given else f"for the {what}"
-    option = f"--{what.partition(' ')[0]}-column"
-    raise DataError(
-        f"{where} has no column {sought}; it has {shown_keys(names)}; name yours with {option}"
-    )
+    where = source.file.name
+    image = require_column(where, names, columns.image, IMAGES, f"image{hint}")
+    label = require_column(where, names, columns.label, LABELS, f"label{hint}")
+    return image, label, find_column(names, [SPLIT]) if source.whole else ""
 
 
 def _csv(source: TableSource, columns: LabelColumns) -> Records:
-    return _separated(source, columns, _comma_cells)
+    labels = partial(labels_in, separator=columns.separator)
+    return _records(comma_table(source.lines(), source.file.name), source, columns, labels)
 
 
 def _tsv(source: TableSource, columns: LabelColumns) -> Records:
-    return _separated(source, columns, lambda text, _: text.split("\t"))
-
-
-def _comma_cells(text: str, header: str) -> list[str]:
-    mark = "," if "," in header or ";" not in header else ";"
-    try:
-        return next(csv.reader([text], delimiter=mark, strict=True))
-    except csv.Error as error:
-        raise BadRow(f"not CSV: {error}") from None
-
-
-def _separated(
-    source: TableSource, columns: LabelColumns, cells: Callable[[str, str], list[str]]
-) -> Records:
-    rows, name = source.lines(), source.file.name
-    try:
-        header = filled(text_of(next(rows)))
-        names = [cell.strip() for cell in cells(header, header)]
-    except BadRow as bad:
-        raise DataError(f"{name}:1: {bad}; the first line must name the columns") from None
-    hint = " in its first line"
-    image, label, split = _keys(name, names, columns, whole=source.whole, hint=hint)
-
-    def record(raw: bytes | None) -> dict[str, Any]:
-        found = cells(filled(text_of(raw)), header)
-        if len(found) != len(names):
-            raise BadRow(f"not {len(names)} columns: {len(found)} found")
-        return dict(zip(names, found))
-
-    labels = partial(labels_in, key=label, separator=columns.separator)
-    return Records(rows, record, image, label, split, labels, first=2)
+    labels = partial(labels_in, separator=columns.separator)
+    return _records(tab_table(source.lines(), source.file.name), source, columns, labels)
 
 
 def _jsonl(source: TableSource, columns: LabelColumns) -> Records:
-    def record(raw: bytes | None) -> dict[str, Any]:
-        return fields_of(json_line(raw))
-
-    good = parse_rows(source.lines(), "", lambda raw, _: record(raw))
-    first = next((row for row in good if not isinstance(row, Problem)), None)
-    if first is None:
-        raise DataError(f"{source.file.name} is not JSON Lines: no line of it is an object")
-    image, label, split = _keys(source.file.name, list(first), columns, whole=source.whole)
-    return Records(source.lines(), record, image, label, split, partial(labels_of, key=label))
+    return _records(json_table(source.lines, source.file.name), source, columns, labels_of)
 
 
 def _columnar(
@@ -228,7 +198,7 @@ def _columnar(
     if not isinstance(source.tree, Folder) or path.suffix == ".gz":
         raise DataError(f"{source.file.name} is packed; unpack it, and give the folder")
     held = columns_of(path)
-    image, label, split = _keys(source.file.name, held.names, columns, whole=source.whole)
+    image, label, split = _keys(source, held.names, columns)
     names = class_label_names(held.features, label)
     rows = records(path, {image, label, split} - {""}, image)
     labels = partial(labels_of, key=label, names=names)

@@ -1,0 +1,145 @@
+"""Which files hold the splits of texts with labels, in what form, and whether they are GLUE's."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from saccade.data.glue import GLUE, GlueTask, glue_task, known_task
+from saccade.data.readers.columns import find_column
+from saccade.data.readers.labelled_texts.rows import TextColumns
+from saccade.data.readers.labelled_texts.tables import (
+    PAIRS,
+    TEXTS,
+    first_cells,
+    is_cola,
+    open_table,
+)
+from saccade.data.readers.report import listed
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, one_stem
+from saccade.data.readers.text.find import (
+    NamedFile,
+    any_of,
+    crowded,
+    folder_entries,
+    is_folder,
+    named_file,
+)
+from saccade.errors import DataError
+from saccade.printable import printable
+
+TABLES = ("tsv", "csv", "jsonl", "parquet")
+TAGGED = ("conll", "conllu", "bio", "iob", "iob2", "bioes", "txt")
+WHOLE = ""  # the name of a file that was given by itself
+_SPLIT_ENDINGS = {"train": "train", "testa": "valid", "testb": "test"}  # eng.testa is CoNLL's valid
+
+Found = dict[str, list[NamedFile]]
+
+
+def find_labelled_texts(data: Path) -> Found:
+    """The files that may hold texts with labels, by their stems; WHOLE is a single file."""
+    if not is_folder(data):
+        file = _form(data)
+        if file.ending not in (*TABLES, *TAGGED):
+            raise DataError(
+                f"{printable(data)}: texts with labels are not read from .{printable(file.ending)};"
+                f" give {any_of((*TABLES, *TAGGED))}"
+            )
+        return {WHOLE: [file]}
+    found: Found = {}
+    for entry in folder_entries(data):
+        file = _form(entry.path)
+        if file.ending in (*TABLES, *TAGGED):
+            found.setdefault(file.stem, []).append(file)
+    return found
+
+
+def find_task(data: Path, found: Found, columns: TextColumns) -> GlueTask | None:
+    """The task of GLUE that some data are: as it was said, by the folder, or by the first line."""
+    if columns.task != "auto":
+        return None if columns.kind else glue_task(columns.task)
+    tables = [file for files in found.values() for file in files if file.ending in TABLES]
+    if columns.text or columns.label or not tables:
+        return None
+    first = sorted(
+        tables, key=lambda file: (file.stem not in ("train", "train_matched"), file.stem)
+    )
+    file = first[0]
+    cells = first_cells(file) if file.ending == "tsv" else []
+    folder = data.resolve() if WHOLE not in found else data.resolve().parent
+    named = known_task(folder.name)
+    if named and _fits(named, file, cells):
+        return named
+    if is_cola(cells):
+        return GLUE["CoLA"]
+    starts = [task for task in GLUE.values() if task.header]
+    return next((t for t in starts if tuple(cells[: len(t.header)]) == t.header), None)
+
+
+def files_of_split(data: Path, split: str, found: Found, task: GlueTask | None) -> list[NamedFile]:
+    """The file of a split, or its parts."""
+    if WHOLE in found:
+        _require_whole(data, split, task)
+        return found[WHOLE]
+    stems = task_stems(split, found, task) or one_stem(data, split, found)
+    if not stems:
+        held = sorted(path.name for path in data.iterdir())
+        raise DataError(
+            f"{printable(data)} has no {split!r} split: no {printable(split)} file ending in "
+            f"{any_of(TABLES)}, or in {any_of(TAGGED)} for tags; it holds "
+            f"{listed(held) or 'nothing'}; name a file so, or give one file as the data"
+        )
+    files = found[stems[0]]
+    if len(files) > 1 and not all(SHARD.search(_stem(file.path)) for file in files):
+        raise DataError(crowded(data, files))
+    return files
+
+
+def task_stems(split: str, found: Found, task: GlueTask | None) -> list[str]:
+    """What a task of GLUE calls the file of a split, where there is such a file."""
+    return [stem for stem in task.splits.get(split, ()) if stem in found][:1] if task else []
+
+
+def splits_of(found: Found, task: GlueTask | None) -> list[str]:
+    """Which splits there are."""
+    if WHOLE in found:
+        return [_whole_split(task)]
+    every: Sequence[str] = list(task.splits) if task else list(SPLITS)
+    return [s for s in every if task_stems(s, found, task) or fitting_stems(s, found)]
+
+
+def names_texts(cells: list[str]) -> bool:
+    """Whether the first line of a table names a column of texts."""
+    return bool(find_column(cells, [*TEXTS, *(first for first, _ in PAIRS)]))
+
+
+def _fits(task: GlueTask, file: NamedFile, cells: list[str]) -> bool:
+    if task.name == "CoLA" and is_cola(cells):
+        return True
+    with suppress(DataError):  # which reading it will tell
+        names = open_table(file, None).names
+        return any(all(find_column(names, [name]) for name in texts) for texts in task.texts)
+    return False
+
+
+def _require_whole(data: Path, split: str, task: GlueTask | None) -> None:
+    if split != _whole_split(task):
+        raise DataError(
+            f"{printable(data)} is a single file, so it is all {_whole_split(task)}: there is no "
+            f"{split!r} in it; give a folder with a file for each split"
+        )
+
+
+def _whole_split(task: GlueTask | None) -> str:
+    return "train" if task is None or "train" in task.splits else "test"
+
+
+def _form(path: Path) -> NamedFile:
+    file = named_file(path)
+    file = replace(file, stem=SHARD.sub("", file.stem), ending=file.ending.lower())
+    split = _SPLIT_ENDINGS.get(file.ending)
+    return replace(file, stem=split, ending="conll") if split else file
+
+
+def _stem(path: Path) -> str:
+    return named_file(path).stem

@@ -19,10 +19,11 @@ from tests.app.conftest import QUICK
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_image_commands import CLASSES
+from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES]
+EVERY = [*MOST, *CLASSES, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -32,6 +33,7 @@ def runs(
     writer: Path,
     captioner: Path,
     classifier: Path,
+    understander: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words."""
@@ -43,7 +45,8 @@ def runs(
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
-    return {"tr": translator, "lm": writer, "cap": captioner, "cls": classifier, "gpt": folder}
+    pictures = {"cap": captioner, "cls": classifier}
+    return {"tr": translator, "lm": writer, "und": understander, "gpt": folder, **pictures}
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,8 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         "latin.txt": "a\n\né\n".encode("latin-1"),
         "pairs.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60,
         "gaps.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60 + b"\tle chat\n",
+        "labelled.tsv": b"text\tlabel\n" + b"a fine day\tgood\nwhat a mess\tbad\n" * 9,
+        "one-label.tsv": b"text\tlabel\n" + b"a fine day\tgood\n" * 9,
         "broken.toml": b"model = [",
         "broken.json": b"{",
         "broken.jsonl": b"{\n",
@@ -125,8 +130,8 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
 ) -> None:
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 4)
-    monkeypatch.setattr("saccade.tasks.classification.data.HELD_BACK", 4)
+    for kind in ("captioning", "classification", "understanding"):
+        monkeypatch.setattr(f"saccade.tasks.{kind}.data.HELD_BACK", 4)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)
     captured = capsys.readouterr()

@@ -8,6 +8,7 @@ from saccade.attention import masks
 from saccade.attention.attend import Mask, fused, fused_cross, fused_self
 from saccade.attention.axes import TEXT, Axis
 from saccade.attention.kernels.train.linear import Linear, UnbiasedLinear, defers_bias, together
+from saccade.attention.kernels.train.packed import takes_windows
 from saccade.attention.parameters import FREE, Role
 from saccade.attention.segments import Segments
 from saccade.attention.site import Site
@@ -91,11 +92,41 @@ class MultiHeadAttention(Site):
         if isinstance(mask, Segments) and self.watcher is None and z is None:
             return self._read_packed(x, y, mask, causal=causal)
         if x is y and z is None:
+            if mask is None and not causal and self.takes_windows(x, x.shape[1]):
+                return self.read_windows(x[:, None], (1, x.shape[1]))[:, 0]
             q, k, v = self._fused_qkv(x)
         else:
             q, (k, v) = self._split(self.to_q(x)), self._memory(y, z)
         heads = self.attended(q, k, v, mask=mask, causal=causal)  # (B, N, T, K)
         return heads.transpose(1, 2).flatten(2)
+
+    def takes_windows(self, x: Float[Tensor, "*batch D"], cells: int) -> bool:
+        """Whether `read_windows` may be asked."""
+        return self.watcher is None and takes_windows(x, cells, self.head_width)
+
+    def read_windows(
+        self,
+        x: Float[Tensor, "B h w D"],
+        window: tuple[int, int],
+        shift: tuple[int, int] = (0, 0),
+        offsets: Float[Tensor, "offsets N"] | None = None,
+    ) -> Float[Tensor, "B h w inner"]:
+        """What each cell of a map reads of its window, by a kernel that takes the map as it is."""
+        from saccade.attention.kernels.train.windows import window_attention
+
+        layers, local = (self.to_q, self.to_k, self.to_v), self.locality
+        later = defers_bias(x) and any(layer.bias.requires_grad for layer in layers)
+        joint = together(x, *layers, defer_bias=later)
+        return window_attention(
+            joint.unflatten(-1, (3, self.heads, self.head_width)),
+            offsets,
+            None if local is None else local.scale,
+            [layer.bias for layer in layers] if later else [],
+            [*window],
+            [*shift],
+            self.head_width**-0.5,
+            local is None,
+        )
 
     def attended(
         self,

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.train.statistics import Statistics
+
 
 class Average:
     """It follows faster at first.
@@ -33,7 +35,4 @@ class Average:
         apart = each._foreach_sub(theirs, ours)
         each._foreach_mul_(apart, pace)
         each._foreach_add_(ours, apart)
-        here, parameters = self.model.state_dict(), dict(model.named_parameters())
-        for name, value in model.state_dict().items():
-            if name not in parameters:  # a buffer, such as BatchNorm's statistics
-                here[name].copy_(value)
+        Statistics(self.model).follow(Statistics(model))

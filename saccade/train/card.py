@@ -50,7 +50,7 @@ def _start(recipe: Recipe) -> str:
         return ""
     first, *before = recipe.lineage or (recipe.init,)
     came = "".join(f", which came from {printable(one)}" for one in before)
-    return f", from the weights of {printable(first)}{came}{_learnt(recipe)}"
+    return f", from the weights of {printable(first)}{_learnt(recipe)}{came}"
 
 
 def _learnt(recipe: Recipe) -> str:

@@ -31,6 +31,7 @@ from saccade.train.optimizer import make_optimizer, set_rate, state_by_parameter
 from saccade.train.prefetch import Prefetch
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
+from saccade.train.statistics import Statistics
 
 MOST_SKIPPED = 50
 
@@ -118,8 +119,7 @@ class Trainer:
         if on_gpu and settings.capture and world.size == 1 and capturable:
             self.captured = self._work = CapturedUpdate(self._compute)
         self._non_finite = torch.zeros((), dtype=torch.bool, device=world.device)
-        kept, parameters = self.model.state_dict(keep_vars=True), set(self.model.parameters())
-        self._statistics = [t for t in kept.values() if t not in parameters]  # as BatchNorm's
+        self._statistics = Statistics(self.model)
         self._pending: list[_Pending] = []
         self._parts: list[str] = []  # names of the losses
         self.step, self.skipped, self.tokens_of_last = 0, 0, 0
@@ -277,7 +277,7 @@ class Trainer:
 
         All on the device: nothing here waits for a number. What is non-finite changes nothing.
         """
-        before = [statistic.clone() for statistic in self._statistics]
+        before = self._statistics.copied()
         losses = self._backward(batches, share)
         if self.settings.clip:
             norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
@@ -288,8 +288,7 @@ class Trainer:
         skip = ~(losses[0].isfinite() & norm.isfinite())
         if self.settings.bad_loss == "stop":  # nor does what follows, until someone has noticed
             skip = self._non_finite.logical_or_(skip)
-        for statistic, old in zip(self._statistics, before):
-            statistic.copy_(old.where(skip, statistic))
+        self._statistics.take_back(before, skip)
         step_unless(self.optimizer, skip)
         self.optimizer.zero_grad()
         if self.average is not None:

@@ -1,8 +1,9 @@
 """Muon: a matrix moves as far along every direction that its gradient knows.
 
 Jordan et al. 2024 (the momentum made orthogonal), with the step's length of Liu et al. 2025,
-arXiv:2502.16982. torch has one that works matrix by matrix; this one takes all of a shape at once,
-can be captured on a GPU, and leaves everything as it was when a gradient is non-finite.
+arXiv:2502.16982. torch has one that works matrix by matrix; this one takes all of a shape at once
+and launches little else, can be captured on a GPU, and leaves everything as it was when a gradient
+is non-finite.
 """
 
 from collections import defaultdict
@@ -42,56 +43,104 @@ class Muon(torch.optim.AdamW):
             super().step(closure)
         finally:
             self.param_groups = every
-        for group in every:
-            if group["matrices"]:
-                self._step_of_matrices(group)
+        self._step_of_matrices([group for group in every if group["matrices"]])
 
-    def _step_of_matrices(self, group: dict[str, Any]) -> None:
-        alike: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
-        for parameter in group["params"]:
-            if parameter.grad is not None:
-                parts = group["matrices"]
-                directions = self._directions(parameter, parts)
-                for matrix, direction in zip(parameter.chunk(parts), directions):
-                    alike[direction.shape].append((matrix, direction))
-        rate = group["lr"] * self._counts
-        for shape, members in alike.items():
-            steps = orthogonal(torch.stack([direction for _, direction in members]))
-            steps = steps * (rate * STRIDE * max(shape) ** 0.5)
-            for (matrix, _), step in zip(members, steps):
-                tall = len(matrix) > matrix[0].numel()
-                matrix.mul_(1 - rate * group["weight_decay"])
-                matrix.sub_((step.mT if tall else step).reshape(matrix.shape))
+    def _step_of_matrices(self, groups: list[dict[str, Any]]) -> None:
+        each: Any = torch  # its functions over many tensors at once have no public name
+        steps = self._steps(groups)
+        for group in groups:
+            moving = [parameter for parameter in group["params"] if parameter in steps]
+            mine = [steps[parameter] for parameter in moving]
+            if not moving:
+                continue
+            rate = group["lr"] if self.found_inf is None else group["lr"] * (1.0 - self.found_inf)
+            each._foreach_mul_(mine, rate)
+            if group["weight_decay"]:
+                each._foreach_mul_(moving, 1 - rate * group["weight_decay"])
+            each._foreach_sub_(moving, mine)
 
-    def _directions(self, parameter: nn.Parameter, parts: int) -> list[Float[Tensor, "short long"]]:
-        """Nesterov's momentum of each matrix, laid with no more rows than columns."""
-        state = self.state[parameter]
-        if not state:
-            state["momentum"] = torch.zeros_like(parameter)
-        gradient: Any = parameter.grad
-        if self.found_inf is not None:
-            gradient = gradient.where(self.found_inf == 0, 0.0)
-        state["momentum"].lerp_(gradient, (1 - MOMENTUM) * self._counts)
-        matrices = gradient.lerp(state["momentum"], MOMENTUM).flatten(1).chunk(parts)
-        return [x.mT if x.shape[0] > x.shape[1] else x for x in matrices]
+    def _steps(self, groups: list[dict[str, Any]]) -> dict[nn.Parameter, Float[Tensor, "*shape"]]:
+        """How far each parameter that has a gradient would go at a learning rate of 1."""
+        each: Any = torch
+        alike: dict[tuple[int, int], list[nn.Parameter]] = defaultdict(list)
+        for group in groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    rows = len(parameter) // group["matrices"]
+                    alike[rows, parameter[0].numel()].append(parameter)
+        moving = [parameter for same in alike.values() for parameter in same]
+        if not moving:
+            return {}
+        flat = self._directions(moving)  # those of a shape lie next to each other
+        sizes = [sum(parameter.numel() for parameter in same) for same in alike.values()]
+        stacks = [part.view(-1, *shape) for part, shape in zip(flat.split(sizes), alike)]
+        each._foreach_copy_(stacks, orthogonal(stacks))
+        each._foreach_mul_(stacks, [STRIDE * max(shape) ** 0.5 for shape in alike])
+        return dict(zip(moving, _laid_out(flat, moving)))
 
-    @property
-    def _counts(self) -> Any:
-        """1, or 0 where this update must change nothing."""
-        return 1.0 if self.found_inf is None else 1.0 - self.found_inf
+    def _directions(self, parameters: list[nn.Parameter]) -> Float[Tensor, " elements"]:
+        """Nesterov's momentum of all parameters, end to end."""
+        each: Any = torch
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter]["momentum"] = torch.zeros_like(parameter)
+        momenta = [self.state[parameter]["momentum"] for parameter in parameters]
+        flat = _end_to_end([p.grad for p in parameters if p.grad is not None])
+        if self.found_inf is not None:  # a momentum that follows itself stays what it is
+            torch.where(self.found_inf == 0, flat, _end_to_end(momenta), out=flat)
+        gradients = _laid_out(flat, parameters)
+        each._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
+        each._foreach_lerp_(gradients, momenta, MOMENTUM)
+        return flat
 
 
-def orthogonal(matrices: Float[Tensor, "M short long"]) -> Float[Tensor, "M short long"]:
+def _end_to_end(tensors: list[Tensor]) -> Float[Tensor, " elements"]:
+    return torch.cat([x.flatten() for x in tensors])
+
+
+def _laid_out(
+    flat: Float[Tensor, " elements"], like: list[nn.Parameter]
+) -> list[Float[Tensor, "*shape"]]:
+    """Parts of what lies end to end, in the shapes of these."""
+    parts = flat.split([parameter.numel() for parameter in like])
+    return [part.view(parameter.shape) for part, parameter in zip(parts, like)]
+
+
+def orthogonal(
+    stacks: list[Float[Tensor, "_ _ _"]],
+) -> list[Float[Tensor, "_ _ _"]]:
     """The nearest matrices of which all singular values are 1, nearly: within 0.68 and 1.14.
 
         x ← a x + (b A + c A²) x        A = x xᵀ
 
     An odd polynomial of x has the same singular vectors, and this one drives every value up fast.
+    Of each shape there is a stack of matrices; what is tall is turned with what is wide.
     """
+    each: Any = torch
+    norms = torch.stack(each._foreach_norm([x for stack in stacks for x in stack])) + 1e-7
+    alike: dict[torch.Size, list[int]] = defaultdict(list)
+    wide = [x.mT if x.shape[1] > x.shape[2] else x for x in stacks]
+    for number, x in enumerate(wide):
+        alike[x.shape[1:]].append(number)
+    of_stack = norms.split([len(x) for x in stacks])
+    found = list(stacks)
+    for shape, numbers in alike.items():
+        counts = [len(stacks[number]) for number in numbers]
+        x = torch.empty(sum(counts), *shape, dtype=_precision(norms), device=norms.device)
+        for number, part in zip(numbers, x.split(counts)):
+            torch.div(wide[number], of_stack[number][:, None, None], out=part)
+        for number, part in zip(numbers, _rounds(x).split(counts)):
+            found[number] = part if wide[number] is stacks[number] else part.mT
+    return found
+
+
+def _rounds(x: Float[Tensor, "M short long"]) -> Float[Tensor, "M short long"]:
     a, b, c = 3.4445, -4.7750, 2.0315
-    x = matrices.bfloat16() if matrices.is_cuda else matrices  # it forgives rounding
-    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(ROUNDS):
         A = x @ x.mT
-        x = a * x + (b * A + c * A @ A) @ x
-    return x.to(matrices.dtype)
+        x = torch.baddbmm(x, torch.baddbmm(A, A, A, beta=b, alpha=c), x, beta=a)
+    return x
+
+
+def _precision(like: Tensor) -> torch.dtype:
+    return torch.bfloat16 if like.is_cuda else like.dtype  # it forgives rounding

@@ -186,7 +186,9 @@ def _tell_sizes(trainer: Trainer, watch: Watch) -> None:
     for line in task.report:
         watch(Note(line))
     size = sum(p.numel() for p in trainer.model.parameters())
-    watch(Note(f"{size:,} parameters, {task.sizes}"))
+    learning = sum(p.numel() for p in trainer.model.parameters() if p.requires_grad)
+    part = f" ({learning:,} of them learn)" if learning < size else ""
+    watch(Note(f"{size:,} parameters{part}, {task.sizes}"))
     watch(
         Note(
             f"{task.batches_per_epoch:,} batches to an epoch, padding {_padding(trainer):.1%}, "

@@ -110,12 +110,9 @@ def lineage(init: str) -> tuple[str, ...]:
     """What a run starts from, and where a run that it starts from came from itself."""
     path = local_folder(init)
     name = f"{init}@{path.name}" if on_hub(init) else init  # a snapshot lies under its revision
-    run = RunFolder(path)
-    if not path.is_dir() or not run.config.is_file() or described(path) is None:
-        return (name,)
     try:
-        before = run.load_recipe()
-    except SaccadeError:
+        before = RunFolder(path).load_recipe()
+    except SaccadeError:  # none of ours
         return (name,)
     return (name, *(before.lineage or ((before.init,) if before.init else ())))[:GENERATIONS]
 
@@ -135,7 +132,10 @@ def _load(model: nn.Module, recipe: Recipe, path: Path) -> list[str]:
 
 def _sizes(recipe: Recipe, path: Path) -> list[str]:
     """Whether the model is as large as the start tells, and in what it is not."""
-    told = described(path)
+    try:
+        told = described(path)
+    except SaccadeError:  # the sizes were given in spite of it
+        return []
     if told is None or type(told) is not type(recipe.model):
         return []
     now, free = vars(recipe.model), recipe.task.fitted | OWN

@@ -14,6 +14,7 @@ from saccade.models.vision.vit import VitConfig
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.train.recipe import Recipe
@@ -102,5 +103,20 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.tasks.classification.data.HELD_BACK", 12)
+        train(recipe, folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def filler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "filler"
+    recipe = replace(
+        RECIPES["bert"],
+        model=BertConfig(width=16, depth=2, heads=2, hidden=16, longest=200),
+        task=MaskedSettings(vocabulary=320, sentences=60, window=200),
+        train=QUICK,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
         train(recipe, folder, lambda event: None)
     return folder

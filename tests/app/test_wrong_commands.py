@@ -19,11 +19,13 @@ from tests.app.conftest import QUICK
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_image_commands import CLASSES
+from tests.app.wrong_masked_commands import MASKED
+from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *UNDERSTANDING]
+EVERY = [*MOST, *CLASSES, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -33,6 +35,7 @@ def runs(
     writer: Path,
     captioner: Path,
     classifier: Path,
+    filler: Path,
     understander: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
@@ -45,8 +48,8 @@ def runs(
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
-    pictures = {"cap": captioner, "cls": classifier}
-    return {"tr": translator, "lm": writer, "und": understander, "gpt": folder, **pictures}
+    texts = {"tr": translator, "lm": writer, "gpt": folder, "mlm": filler, "und": understander}
+    return {**texts, "cap": captioner, "cls": classifier}
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +135,7 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
     monkeypatch.chdir(tmp_path)
     for kind in ("captioning", "classification", "understanding"):
         monkeypatch.setattr(f"saccade.tasks.{kind}.data.HELD_BACK", 4)
+    monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)
     captured = capsys.readouterr()

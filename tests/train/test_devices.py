@@ -150,7 +150,7 @@ def test_a_forward_that_is_not_finite_leaves_no_trace_in_statistics_or_their_ave
 
 
 def test_a_model_without_statistics_copies_nothing(data: Path) -> None:
-    assert trainer(data)._statistics == []
+    assert trainer(data)._statistics.copied() == []
 
 
 def test_meta_is_no_device_to_train_on() -> None:

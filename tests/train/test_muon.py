@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from saccade.models.vision.vit import VitConfig
 from saccade.train.muon import STRIDE, Muon, orthogonal
-from saccade.train.optimizer import make_optimizer
+from saccade.train.optimizer import make_optimizer, step_unless
 from saccade.train.recipes import RECIPES
 from saccade.train.settings import TrainSettings
+from tests.launches import launches
 
 CPU = torch.device("cpu")
 SHAPES = [(6, 9), (9, 6), (6, 9), (5, 5), (4, 2, 3, 3)]
@@ -36,7 +38,7 @@ def moved(parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer, step
 def test_all_directions_of_a_gradient_count_alike(short: int, more: int, seed: int) -> None:
     matrix = rand(short, short + more, seed=seed)
     u, values, v = torch.linalg.svd(matrix, full_matrices=False)
-    found = orthogonal(matrix[None])[0]
+    found = orthogonal([matrix[None]])[0][0]
     turned = u.T @ found @ v.T  # with the same directions only the values are left
     torch.testing.assert_close(turned, turned.diag().diag(), atol=1e-9, rtol=0)
     strong = values > 0.02 * values.norm()
@@ -66,6 +68,40 @@ def test_together_is_as_one_at_a_time_and_more_dimensions_are_a_matrix() -> None
             alone.grad = rand(*shape, seed=100 * step + number).flatten(1)
             optimizer.step()
         torch.testing.assert_close(one.flatten(1), alone, atol=1e-12, rtol=0)
+
+
+@given(
+    parts=st.integers(1, 4),
+    rows=st.integers(1, 5),
+    columns=st.integers(1, 9),
+    seed=st.integers(0, 99),
+)
+def test_stacked_gates_each_turn_by_themselves(
+    parts: int, rows: int, columns: int, seed: int
+) -> None:
+    gates = nn.Parameter(rand(parts * rows, columns, seed=seed))
+    alone = [nn.Parameter(gate.clone()) for gate in gates.detach().chunk(parts)]
+    gates.grad = rand(parts * rows, columns, seed=seed + 1)
+    for one, gradient in zip(alone, gates.grad.chunk(parts)):
+        one.grad = gradient.clone()
+    Muon([{"params": [gates], "matrices": parts, "weight_decay": 0.1}], lr=0.01).step()
+    with_muon(alone, decay=0.1).step()
+    torch.testing.assert_close(gates, torch.cat(tuple(alone)), atol=1e-12, rtol=0)
+
+
+def test_groups_have_rates_of_their_own_though_their_matrices_turn_together() -> None:
+    before = rand(4, 6, seed=0)
+    slow, fast, still = (nn.Parameter(before.clone()) for _ in range(3))
+    groups = [
+        {"params": [p], "matrices": 1, "lr": rate, "weight_decay": 0.0}
+        for p, rate in ((slow, 0.01), (fast, 0.03), (still, 0.01))
+    ]
+    optimizer = Muon(groups)
+    slow.grad = fast.grad = rand(4, 6, seed=1)
+    optimizer.step()
+    torch.testing.assert_close(fast - before, 3 * (slow - before))
+    assert still.equal(before)
+    assert not optimizer.state[still]
 
 
 def test_the_others_are_moved_by_adamw() -> None:
@@ -108,3 +144,15 @@ def test_matrices_inside_turn_and_words_patches_positions_and_biases_do_not() ->
     assert len(turns) > 20
     plain = make_optimizer(model, replace(settings, optimizer="adamw"), CPU)
     assert not any(group["matrices"] for group in plain.param_groups)
+
+
+def launched(depth: int) -> int:
+    model = VitConfig(width=24, depth=depth, heads=3).build()
+    optimizer = make_optimizer(model, TrainSettings(optimizer="muon", weight_decay=0.1), CPU)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    return launches(lambda: step_unless(optimizer, torch.tensor(False))).total()
+
+
+def test_a_step_launches_no_more_for_more_layers() -> None:
+    assert launched(9) == launched(2) < 150

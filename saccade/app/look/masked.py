@@ -39,7 +39,8 @@ def masked_look(
     if rolls and cell == 1:
         found = rolled_out(filler, read, keep=KEEP)
         site = site_named(select.layer or "", names, [*names, *found])
-        weights, which = one_matrix({site: found[site]}, select)
+        weights, _ = one_matrix({site: found[site]}, select)
+        which = "through all layers"
     else:
         site = names[-1] if select.layer is None else site_named(select.layer, names, names)
         seen = watched_text(filler, read, keep=KEEP, only=site)

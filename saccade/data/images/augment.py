@@ -16,7 +16,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.data.images.constants import constant
-from saccade.data.images.counter_random import uniform
+from saccade.data.images.counter_random import uniforms
 from saccade.data.images.resample import Filter, cubic, resample
 from saccade.errors import ConfigError
 
@@ -57,23 +57,25 @@ class Augment:
 
     def draw(
         self, indices: Int[Tensor, " B"], *, seed: int = 0, epoch: int = 0
-    ) -> tuple[Float[Tensor, "B _"], ...]:
-        """What is random in each step, so that another device can take the steps."""
-        return tuple(
-            uniform(indices, step.draws, seed=seed, epoch=epoch, stream=place)
-            for place, step in enumerate(self.steps)
-        )
+    ) -> Float[Tensor, "B draws"]:
+        """What is random in the steps, so that another device can take them."""
+        return uniforms(indices, self.draws, seed=seed, epoch=epoch)
+
+    @property
+    def draws(self) -> dict[int, int]:
+        """How many numbers each step takes, by its place."""
+        return {place: step.draws for place, step in enumerate(self.steps)}
 
     def apply(
         self,
         images: UInt8[Tensor, "B 3 H W"] | Float[Tensor, "B 3 H W"],
-        drawn: tuple[Float[Tensor, "B _"], ...],
+        drawn: Float[Tensor, "B draws"],
     ) -> Float[Tensor, "B 3 h w"]:
         """The steps where the images are; also under autocast in the images' precision."""
         x = images.float() / 255 if images.dtype == torch.uint8 else images
         with torch.autocast(x.device.type, enabled=False):
-            for step, u in zip(self.steps, drawn):
-                x = step(x, u.to(x.device))
+            for step, u in zip(self.steps, drawn.to(x.device).split(tuple(self.draws.values()), 1)):
+                x = step(x, u)
         return x
 
 
@@ -141,8 +143,8 @@ class PadCrop:
             )
         wide = F.pad(images, [self.padding] * 4, mode="reflect")
         top, left = (u * (2 * self.padding + 1)).long().unbind(dim=1)  # (B,)
-        row = top[:, None] + torch.arange(height, device=u.device)  # (B, H)
-        column = left[:, None] + torch.arange(width, device=u.device)  # (B, W)
+        row = top[:, None] + constant(tuple(range(height)), top)  # (B, H)
+        column = left[:, None] + constant(tuple(range(width)), left)  # (B, W)
         batch = torch.arange(len(u), device=u.device)[:, None, None]
         return wide.permute(0, 2, 3, 1)[batch, row[:, :, None], column[:, None]].permute(0, 3, 1, 2)
 
@@ -197,12 +199,13 @@ class Erase:
         boxes = random_boxes(
             u[:, 1:], height, width, share=self.share, proportions=self.proportions
         )
-        top, left, tall, wide = boxes.long()[:, :, None].unbind(dim=1)  # (B, 1) each
-        y = torch.arange(height, device=u.device) - top  # (B, H)
-        x = torch.arange(width, device=u.device) - left  # (B, W)
-        inside = ((y >= 0) & (y < tall))[:, :, None] & ((x >= 0) & (x < wide))[:, None]
-        gone = inside & (u[:, :1, None] < self.chance)  # (B, H, W)
-        return images.masked_fill(gone[:, None], 0)
+        top, left, tall, wide = boxes[:, :, None].unbind(dim=1)  # (B, 1) each
+        y = constant(tuple(range(height)), u) - top  # (B, H)
+        x = constant(tuple(range(width)), u) - left  # (B, W)
+        happens = u[:, :1] < self.chance
+        rows, columns = (y >= 0) & (y < tall) & happens, (x >= 0) & (x < wide)
+        gone = rows[:, None, :, None] & columns[:, None, None]  # (B, 1, H, W)
+        return torch.where(gone, constant(0.0, images), images)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,16 +282,16 @@ def random_boxes(
     low, high = (math.log(bound) for bound in proportions)
     area = (share[0] + (share[1] - share[0]) * u[:, :TRIES]) * (height * width)  # (B, TRIES)
     ratio = (low + (high - low) * u[:, TRIES : 2 * TRIES]).exp()
-    wide, tall = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
-    fits = (wide >= 1) & (wide <= width) & (tall >= 1) & (tall <= height)
-    middle = _largest(height, width, proportions)
-    first = fits.float().argmax(dim=1, keepdim=True)  # (B, 1)
-    some = fits.any(dim=1)
-    wide = torch.where(some, wide.gather(1, first)[:, 0], middle[1])
-    tall = torch.where(some, tall.gather(1, first)[:, 0], middle[0])
-    spare = torch.stack([height - tall, width - wide], dim=1)  # (B, 2)
-    corner = torch.where(some[:, None], (u[:, -2:] * (spare + 1)).floor(), (spare / 2).floor())
-    return torch.cat([corner, tall[:, None], wide[:, None]], dim=1)
+    sides = torch.stack([area / ratio, area * ratio], dim=1).sqrt().round()  # (B, 2, TRIES)
+    whole = constant((float(height), float(width)), u)
+    fits = ((sides >= 1) & (sides <= whole[:, None])).all(dim=1, keepdim=True)  # (B, 1, TRIES)
+    some, first = fits.to(u).max(dim=2, keepdim=True)  # the first that is 1, if any is
+    found = sides.gather(2, first.expand(-1, 2, -1))[:, :, 0]  # (B, 2)
+    some = some[:, :, 0] > 0
+    size = torch.where(some, found, constant(_largest(height, width, proportions), u))
+    spare = whole - size
+    corner = torch.where(some, u[:, -2:] * (spare + 1), spare / 2).floor()
+    return torch.cat([corner, size], dim=1)
 
 
 def _largest(height: int, width: int, proportions: Range) -> tuple[float, float]:

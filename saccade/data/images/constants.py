@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 
-def constant(values: tuple[Any, ...], like: Tensor) -> Tensor:
+def constant(values: tuple[Any, ...] | float, like: Tensor) -> Tensor:
     """These numbers where a tensor is, in its precision. They are never to be written to."""
     return _kept(values, like.device, like.dtype)
 
 
 @cache
-def _kept(values: tuple[Any, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
+def _kept(values: tuple[Any, ...] | float, device: torch.device, dtype: torch.dtype) -> Tensor:
     with torch.inference_mode(mode=False):
         return torch.tensor(values, dtype=dtype).to(device)

@@ -32,8 +32,7 @@ class Mixed(NamedTuple):
 
     def also(self, targets: Float[Tensor, "B C"]) -> Float[Tensor, "B C"]:
         """What the images are, mixed just as they were."""
-        own = self.own[:, None]
-        return own * targets + (1 - own) * targets.flip(0)
+        return torch.lerp(targets.flip(0), targets, self.own[:, None])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,19 +65,22 @@ class Mixing:
         height, width = images.shape[2:]
         happens, which, level, down, across = u.unbind(dim=1)
         cuts = which < (0.5 if self.mixup and self.cutmix else float(bool(self.cutmix)))
-        own = torch.where(cuts, _beta(level, self.cutmix), _beta(level, self.mixup))  # λ
+        own = _beta(level, self.cutmix)  # λ
+        if self.mixup != self.cutmix:
+            own = torch.where(cuts, own, _beta(level, self.mixup))
         half = (1 - own).sqrt() / 2  # of the box's sides, as shares
         inside = _within(down, half, height)[:, :, None] & _within(across, half, width)[:, None]
         mask = torch.where(cuts[:, None, None], (~inside).to(u), own[:, None, None])  # (B, H, W)
-        mask = torch.where((happens < self.chance)[:, None, None], mask, 1.0)[:, None]
-        return Mixed(mask * images + (1 - mask) * images.flip(0), mask.mean(dim=(1, 2, 3)))
+        kept = (happens >= self.chance)[:, None, None]
+        mask = torch.where(kept, constant(1.0, u), mask)[:, None]
+        return Mixed(torch.lerp(images.flip(0), images, mask), mask.mean(dim=(1, 2, 3)))
 
 
 def _within(
     middle: Float[Tensor, " B"], half: Float[Tensor, " B"], size: int
 ) -> Bool[Tensor, "B size"]:
     """Which of so many pixels in a row lie in a stretch; what sticks out is cut off."""
-    places = (torch.arange(size, device=middle.device) + 0.5) / size
+    places = constant(tuple((place + 0.5) / size for place in range(size)), middle)
     return (places - middle[:, None]).abs() < half[:, None]
 
 

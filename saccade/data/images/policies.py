@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.data.images.augment import Images, grey
@@ -58,21 +58,30 @@ AUTO: dict[str, Strength] = {
 }
 
 
-def _table(strengths: dict[str, Strength]) -> tuple[tuple[float, ...], ...]:
-    """The strengths by the operations' numbers."""
-    rows = (strengths.get(name, Strength(0, 0)) for name in OPERATIONS)
-    return tuple(tuple(float(value) for value in row) for row in rows)
+def _table(strengths: dict[str, Strength]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """By the operations' numbers, and by whether they are the other way round: what is given at
+    none, how much more at the strongest, and whether that is whole.
+    """
+    rows = [strengths.get(name, Strength(0, 0)) for name in OPERATIONS]
+    return tuple(
+        tuple(
+            (float(row.none), sign * (row.most - row.none), float(row.whole))
+            for sign in (1.0, -1.0 if row.signed else 1.0)
+        )
+        for row in rows
+    )
 
 
 def amounts(
     strengths: dict[str, Strength],
-    operation: Int[Tensor, " B"],
-    share: Float[Tensor, " B"],
-    sign: Float[Tensor, " B"],
-) -> Float[Tensor, " B"]:
-    """What each operation is given: a share of the strongest, either way round by a sign of ±1."""
-    none, most, signed, whole = constant(_table(strengths), share)[operation].unbind(dim=1)
-    amount = none + share * (most - none) * torch.where(signed > 0, sign, 1.0)
+    operation: Int[Tensor, "B steps"],
+    share: Float[Tensor, "B steps"],
+    turned: Bool[Tensor, "B steps"],
+) -> Float[Tensor, "B steps"]:
+    """What each operation is given: a share of the strongest, perhaps the other way round."""
+    rows = constant(_table(strengths), share)[operation, turned.long()]
+    none, more, whole = rows.unbind(dim=2)
+    amount = torch.addcmul(none, share, more)
     return torch.where(whole > 0, _rounded(amount, strengths is AUTO), amount)
 
 
@@ -101,16 +110,13 @@ class RandAugment:
         return 5 * self.rounds
 
     def __call__(self, images: Images, u: Float[Tensor, "B draws"]) -> Images:
-        numbers = constant(tuple(OPERATIONS.index(name) for name in RAND), u).long()
-        for now in u.chunk(self.rounds, dim=1):
-            which, happens, sign, one, other = now.unbind(dim=1)
-            normal = (-2 * (1 - one).log()).sqrt() * (2 * math.pi * other).cos()  # Box and Muller
-            share = (self.magnitude + self.deviation * normal).clamp(0, STRONGEST) / STRONGEST
-            operation = numbers[(which * len(RAND)).long()]
-            amount = amounts(RAND, operation, share, 1 - 2 * (sign < 0.5).to(u))
-            operation = torch.where(happens < self.chance, operation, 0)
-            images = operate(images, operation, amount)
-        return images
+        numbers = constant(tuple(OPERATIONS.index(name) for name in RAND), u)
+        which, happens, sign, one, other = u.unflatten(1, (self.rounds, 5)).unbind(dim=2)
+        normal = (-2 * (1 - one).log()).sqrt() * (2 * math.pi * other).cos()  # Box and Muller
+        share = (self.magnitude + self.deviation * normal).clamp(0, STRONGEST) / STRONGEST
+        number = numbers[(which * len(RAND)).long()].long()
+        amount = amounts(RAND, number, share, sign < 0.5)
+        return operate(images, number * (happens < self.chance), amount, [RAND] * self.rounds)
 
 
 Rule = tuple[tuple[str, float, int], tuple[str, float, int]]
@@ -155,14 +161,13 @@ class AutoAugment:
             tuple((OPERATIONS.index(name), p, ninths / 9) for name, p, ninths in rule)
             for rule in self.rules
         )
-        pair = constant(table, u)[(u[:, 0] * len(self.rules)).long()]  # (B, 2, 3)
-        for step in range(2):
-            number, chance, share = pair[:, step].unbind(dim=1)
-            happens, sign = u[:, 1 + 2 * step], u[:, 2 + 2 * step]
-            operation = torch.where(happens < chance, number.long(), 0)
-            amount = amounts(AUTO, operation, share, 1 - 2 * (sign < 0.5).to(u))
-            images = operate(images, operation, amount)
-        return images
+        rows = constant(table, u)[(u[:, 0] * len(self.rules)).long()]  # (B, 2, 3)
+        number, chance, share = rows.unbind(dim=2)
+        happens, sign = u[:, 1:].unflatten(1, (2, 2)).unbind(dim=2)
+        operation = (number * (happens < chance)).long()
+        amount = amounts(AUTO, operation, share, sign < 0.5)
+        among = [{name for name, p, _ in step if p} for step in zip(*self.rules)]
+        return operate(images, operation, amount, among)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +180,7 @@ class ThreeAugment:
     def __call__(self, images: Images, u: Float[Tensor, "B 2"]) -> Images:
         which = (u[:, :1, None, None] * 3).long()
         low, high = self.radius
-        turned = torch.where(images < 0.5, images, 1 - images)
+        turned = torch.minimum(images, 1 - images)
         soft = blurred(images, low + u[:, 1] * (high - low))
         others = torch.where(which == 1, turned, soft)
         return torch.where(which == 0, grey(images).expand_as(images), others)

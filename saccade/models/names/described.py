@@ -145,11 +145,11 @@ def _head(sizes: PublishedSizes, *, pretraining: HeadKind = "words") -> HeadKind
         "ForSequenceClassification": "text",
         "ForTokenClassification": "tokens",
     }
-    found = (head for name, head in heads.items() if sizes.architecture.endswith(name))
-    head = next(found, "words")
-    if head == "words":
-        sizes.must_be("tie_word_embeddings", True)
-    return head
+    for name, head in heads.items():
+        if sizes.architecture.endswith(name) and head != "words":
+            return head
+    sizes.must_be("tie_word_embeddings", True)
+    return "words"
 
 
 def _bert(sizes: PublishedSizes) -> BertConfig:

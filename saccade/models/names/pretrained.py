@@ -91,6 +91,11 @@ class Report:
         return "; ".join(self.lines)
 
 
+def renamed(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a file by the names that a model has for them, whatever their shapes."""
+    return _translated(model, given, model.state_dict())[0]
+
+
 def load_pretrained(model: nn.Module, path: Path) -> Report:
     """Put the weights of a file, or of a folder, into a model; see `load_weights`."""
     return load_weights(model, read_weights(path), path)
@@ -149,11 +154,6 @@ def _untied(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
             elif name in given and torch.equal(given[name], given[first]):
                 del given[name]
     return given
-
-
-def renamed(model: nn.Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file by the names that a model has for them, whatever their shapes."""
-    return _translated(model, given, model.state_dict())[0]
 
 
 def _new_head(

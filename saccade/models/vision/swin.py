@@ -204,10 +204,12 @@ class WindowedMap:
         self, layer: int, site: WindowAttention, x: Float[Tensor, "B h w D"]
     ) -> Float[Tensor, "B h w D"]:
         windows = MapWindows.over(x.shape[1], x.shape[2], self.side, shifted=layer % 2 == 1)
+        high, wide = windows.window
         if site.watcher is not None:
-            high, wide = windows.window
             axis = Axis("image", "window", high, wide, pixels=self.pixels, windows=windows)
             site.rows = site.columns = axis
+        elif site.takes_windows(x, high * wide):
+            return site.read_windows(x, (high, wide), windows.shift, site.offsets)
         return windows.joined(site.within(windows.cut(x), windows))
 
     def look_across(self, layer: int, site: object, x: Tensor) -> Tensor:

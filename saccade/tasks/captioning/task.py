@@ -51,7 +51,7 @@ class CaptionBatch(NamedTuple):
     of: Int[Tensor, " R"]
     labels: Int[Tensor, " words"]
     tokens: int
-    drawn: tuple[Float[Tensor, "B _"], ...] = ()
+    drawn: Float[Tensor, "B draws"] | None = None
     asked: Concern | None = None
 
     @property
@@ -76,7 +76,7 @@ class CaptionBatch(NamedTuple):
             move(self.of),
             move(self.labels),
             self.tokens,
-            tuple(move(x) for x in self.drawn),
+            None if self.drawn is None else move(self.drawn),
             None if self.asked is None else moved(self.asked),
         )
 
@@ -207,10 +207,10 @@ class Captioning:
         return batch._replace(drawn=drawn, asked=self._asked(batch, rows))
 
     def varied(
-        self, images: UInt8[Tensor, "B 3 H W"], drawn: tuple[Float[Tensor, "B _"], ...]
+        self, images: UInt8[Tensor, "B 3 H W"], drawn: Float[Tensor, "B draws"] | None
     ) -> UInt8[Tensor, "B 3 H W"]:
         """Images as they vary by these numbers, on the device that they are on."""
-        if not drawn:
+        if drawn is None or not self._vary.steps:
             return images
         return self._vary.apply(images, drawn).mul_(255).round_().to(torch.uint8)
 

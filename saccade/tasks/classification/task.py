@@ -51,7 +51,7 @@ class ImageBatch(NamedTuple):
     labels: Int[Tensor, " B"] | Bool[Tensor, "B C"]
     counts: Float[Tensor, " B"]
     tokens: int
-    drawn: tuple[Float[Tensor, "B _"], ...] = ()
+    drawn: Float[Tensor, "B draws"]
 
     @property
     def shape(self) -> Hashable:
@@ -65,7 +65,7 @@ class ImageBatch(NamedTuple):
 
     def _each(self, move: Callable[[Tensor], Tensor]) -> "ImageBatch":
         images, labels, counts = move(self.images), move(self.labels), move(self.counts)
-        return ImageBatch(images, labels, counts, self.tokens, tuple(map(move, self.drawn)))
+        return ImageBatch(images, labels, counts, self.tokens, move(self.drawn))
 
 
 class Classification:

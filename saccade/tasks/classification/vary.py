@@ -22,7 +22,7 @@ from saccade.data.images.augment import (
     Resize,
     ResizedCrop,
 )
-from saccade.data.images.counter_random import uniform
+from saccade.data.images.counter_random import uniforms
 from saccade.data.images.mixing import Mixed, Mixing
 from saccade.data.images.policies import AutoAugment, RandAugment, ThreeAugment
 from saccade.errors import ConfigError
@@ -95,26 +95,20 @@ class Vary:
         self._steps = Augment(tuple(_steps(how, image, kept, norm)))
         self._mixing = how.mixing()
 
-    def draw(
-        self, rows: Int[Tensor, " B"], *, seed: int, epoch: int
-    ) -> tuple[Float[Tensor, "B _"], ...]:
+    def draw(self, rows: Int[Tensor, " B"], *, seed: int, epoch: int) -> Float[Tensor, "B draws"]:
         """What is random about these examples in this epoch; how they are mixed comes last."""
-        steps = self._steps.draw(rows, seed=seed, epoch=epoch)
-        if not self._mixing.asked:
-            return steps
-        draws = self._mixing.draws
-        return (*steps, uniform(rows, draws, seed=seed, epoch=epoch, stream=MIXING))
+        mixing = {MIXING: self._mixing.draws} if self._mixing.asked else {}
+        return uniforms(rows, self._steps.draws | mixing, seed=seed, epoch=epoch)
 
-    def shown(
-        self, images: UInt8[Tensor, "B 3 K K"], drawn: tuple[Float[Tensor, "B _"], ...]
-    ) -> Mixed:
+    def shown(self, images: UInt8[Tensor, "B 3 K K"], drawn: Float[Tensor, "B draws"]) -> Mixed:
         """Images as they vary by these numbers, on the device that they are on."""
         if not self._mixing.asked:
             x = self._steps.apply(images, drawn)
             return Mixed(x, x.new_ones(len(x)))
-        x = self._steps.apply(images, drawn[:-1])
+        draws = self._mixing.draws
+        x = self._steps.apply(images, drawn[:, :-draws])
         with torch.autocast(x.device.type, enabled=False):
-            return self._mixing(x, drawn[-1])
+            return self._mixing(x, drawn[:, -draws:])
 
     def hide_from_compiler(self) -> None:
         """Its steps are many small ones over few bytes, and some cannot be traced."""
@@ -124,7 +118,7 @@ class Vary:
     def plain(self, images: UInt8[Tensor, "B 3 K K"]) -> Float[Tensor, "B 3 H W"]:
         """Images as they are, when nobody learns from them."""
         nothing = images.new_zeros(images.shape[0], 0, dtype=torch.float32)  # is random here
-        return self._plain.apply(images, (nothing,) * len(self._plain.steps))
+        return self._plain.apply(images, nothing)
 
 
 def _steps(how: VarySettings, image: int, kept: int, norm: Normalise) -> list[AugmentStep]:

@@ -1,6 +1,6 @@
 """Held-out figures of models that fill hidden words: the same words are hidden for all."""
 
-from collections import Counter
+from collections import defaultdict
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,13 @@ from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
 from saccade.tasks.masked.framed import TextRows
-from saccade.tasks.masked.losses import REPLACED_WEIGHT, features_at, replace_words, replaced_scores
+from saccade.tasks.masked.losses import (
+    REPLACED_WEIGHT,
+    exact,
+    features_at,
+    replace_words,
+    replaced_scores,
+)
 from saccade.tasks.masked.masking import Masking
 
 PER_MASKED = Deciding("loss", label="loss per masked word")
@@ -32,13 +38,15 @@ def masked_figures(
     budget = max(BUDGET, int(texts.lengths.max()))
     batches = MaskedBatches(texts, masking, budget=budget, seed=0)
     draws = torch.Generator(device).manual_seed(0)
-    sums = Counter[str]()
+    sums = defaultdict[str, float](float)
     for position in range(len(batches)):
         batch = batches.at(position).to(device)
         if isinstance(model, ReplacesWords):
-            sums.update(_replaced_sums(model, batch, masking.mask, draws))
+            found = _replaced_sums(model, batch, masking.mask, draws)
         else:
-            sums.update(_word_sums(model, batch))
+            found = _word_sums(model, batch)
+        for name, value in found.items():
+            sums[name] += value
     words, told = sums["hidden"], loss_figures(sums["loss"] / sums["hidden"])
     told |= {"accuracy": sums["right"] / words}
     if sums["texts"]:
@@ -57,17 +65,18 @@ def _word_sums(model: FillsWords, batch: MaskedBatch) -> dict[str, float]:
         return found
     said = model.follows(hidden, batch.rows).argmax(dim=-1)
     told = batch.follows != IGNORED
-    return found | {"texts": int(told.sum()), "next": int((said == batch.follows)[told].sum())}
+    right = (said == batch.follows)[told].sum()
+    return found | {"texts": float(told.sum()), "next": float(right)}
 
 
 def _label_sums(
     model: FillsWords, features: Float[Tensor, "n E"], labels: Int[Tensor, " n"]
 ) -> dict[str, float]:
-    logits = model.output(features).float()
+    logits = exact(model.output(features))
     return {
-        "hidden": len(labels),
+        "hidden": float(len(labels)),
         "loss": F.cross_entropy(logits, labels, reduction="sum").item(),
-        "right": int((logits.argmax(dim=-1) == labels).sum()),
+        "right": float((logits.argmax(dim=-1) == labels).sum()),
     }
 
 
@@ -79,8 +88,8 @@ def _replaced_sums(
     loss = F.binary_cross_entropy_with_logits(z, wrong.to(z.dtype), reduction="sum")
     return {
         **_label_sums(model.generator, seen.features, batch.labels),
-        "words": len(z),
+        "words": float(len(z)),
         "replaced": loss.item(),
-        "wrong": int(wrong.sum()),
-        "found": int((wrong & (z > 0)).sum()),
+        "wrong": float(wrong.sum()),
+        "found": float((wrong & (z > 0)).sum()),
     }

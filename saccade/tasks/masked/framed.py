@@ -1,7 +1,6 @@
 """Texts as a text encoder reads them: one or two, framed by the special tokens of the tokenizer."""
 
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import NamedTuple
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from saccade.data.images.counter_random import uniform
 from saccade.data.ragged import Ragged
+from saccade.data.reading import Template, TemplatePlace
 from saccade.data.rows import with_token
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
@@ -26,42 +26,35 @@ class FramedTexts(NamedTuple):
     lengths: Int[Tensor, " B"]
 
 
-class FramePart(NamedTuple):
-    """A special token, or a whole text: the first or the second."""
-
-    token: int
-    side: int | None
-    type: int
-
-
 @dataclass(frozen=True)
-class Frame:
+class TextFrame:
     """What stands around one text or two, as the tokenizer's own template has it."""
 
-    parts: tuple[FramePart, ...]
+    parts: Template
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, texts: int, example: str) -> "Frame":
+    def of(cls, vocabulary: Vocabulary, texts: int, example: str) -> "TextFrame":
         """Of `texts` texts; `example` is any that has words."""
         (reading,) = vocabulary.readings([(example,) * texts])
-        parts = list[FramePart]()
-        places = zip(reading.sides, reading.tokens, reading.types)
-        for side, some in groupby(places, key=lambda place: place[0]):
-            of_side = [FramePart(token, side, kind) for _, token, kind in some]
-            parts += of_side if side is None else of_side[:1]
+        parts = list[TemplatePlace]()
+        for token, side, kind in zip(reading.tokens, reading.sides, reading.types):
+            if side is None:
+                parts.append(TemplatePlace(token, None, kind))
+            elif not parts or parts[-1].side != side:
+                parts.append(TemplatePlace(None, side, kind))
         return cls(tuple(parts))
 
     @property
     def special(self) -> int:
         """How many special tokens there are."""
-        return sum(part.side is None for part in self.parts)
+        return sum(part.token is not None for part in self.parts)
 
     def around(self, *sides: "PlainTexts") -> FramedTexts:
         """Texts of each side, framed together."""
         count = len(sides[0].lengths)
         parts = [
-            PlainTexts.repeated(part.token, count) if part.side is None else sides[part.side]
-            for part in self.parts
+            sides[side or 0] if token is None else PlainTexts.repeated(token, count)
+            for token, side, _ in self.parts
         ]
         lengths = torch.stack([part.lengths for part in parts], dim=1)  # (B, parts)
         part_of = torch.arange(len(parts)).repeat(count).repeat_interleave(lengths.flatten())
@@ -147,16 +140,16 @@ class TextRows:
     """What is read at a time: text `first[i]`, or that and, as if it came next, `second[i]`."""
 
     lines: EncodedLines
-    frame: Frame
+    frame: TextFrame
     first: Int[Tensor, " rows"]
     second: Int[Tensor, " rows"] | None = None
 
     @classmethod
-    def singles(cls, lines: EncodedLines, frame: Frame) -> "TextRows":
+    def singles(cls, lines: EncodedLines, frame: TextFrame) -> "TextRows":
         return cls(lines, frame, torch.arange(len(lines.tokens)))
 
     @classmethod
-    def pairs(cls, lines: EncodedLines, frame: Frame, *, seed: int) -> "TextRows":
+    def pairs(cls, lines: EncodedLines, frame: TextFrame, *, seed: int) -> "TextRows":
         """Neighbours; in half of the pairs any other text stands in place of the next."""
         count = len(lines.tokens)
         if count < 3:

@@ -40,6 +40,11 @@ def features_at(
     return model.transformed(hidden.index_select(0, at))
 
 
+def exact(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """In single precision or better, whatever they were computed in."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
 def word_losses(
     model: FillsWords, batch: MaskedBatch, weights: LossWeights
 ) -> dict[str, Float[Tensor, ""]]:
@@ -51,7 +56,7 @@ def word_losses(
     features = features_at(model, hidden, batch.at)
     found = {"words": summed_cross_entropy(features, model.output, batch.labels)}
     if batch.follows is not None:
-        logits = model.follows(hidden, batch.rows).float()
+        logits = exact(model.follows(hidden, batch.rows))
         loss = F.cross_entropy(logits, batch.follows, ignore_index=IGNORED, reduction="sum")
         found["next"] = weights.text * loss
     return found
@@ -81,7 +86,7 @@ def replaced_scores(
 ) -> Float[Tensor, " words"]:
     """Of each word, the logit of not being the author's."""
     hidden = model.discriminator(rows, batch.types)
-    return model.discriminator.scores(hidden, rows)[:, 0].float()
+    return exact(model.discriminator.scores(hidden, rows)[:, 0])
 
 
 def replace_words(
@@ -100,7 +105,7 @@ def replace_words(
     hidden = generator(rows._replace(tokens=put(mask)), batch.types)
     features = features_at(generator, hidden, at)
     with torch.no_grad():
-        logits = generator.output(features).float()
+        logits = exact(generator.output(features))
         noise = torch.rand(logits.shape, generator=draws, device=logits.device)
         drawn = (logits - (-noise.log()).log()).argmax(dim=-1)
     author, read = put(batch.labels), put(drawn)

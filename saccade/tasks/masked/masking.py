@@ -100,7 +100,9 @@ class Masking:
         place: Int[Tensor, " total"],
         epoch: int,
     ) -> Bool[Tensor, " total"]:
-        """In random order, words are taken until half of the next one would be too much."""
+        """In random order, words are taken until half of the next one would be too much; where just
+        that half would fit, a coin decides, so that the share is right on average.
+        """
         may = self.hideable[texts.tokens]
         begins = texts.begins if self.whole_words else torch.ones_like(may)
         word, first = begins.cumsum(0) - 1, begins.nonzero()[:, 0]
@@ -112,7 +114,8 @@ class Masking:
         size, of = sizes[order], row[first][order]
         hideable = torch.bincount(row[may], minlength=len(index))
         before = size.cumsum(0) - size - (hideable.cumsum(0) - hideable)[of]
-        taken = (2 * before + size <= 2 * self.target(hideable)[of]) | (before == 0)
+        coin = (draws[order].double() * 2**24).long() % 2
+        taken = (2 * before + size < 2 * self.target(hideable)[of] + coin) | (before == 0)
         chosen = torch.empty_like(taken)
         chosen[order] = taken
         return may & chosen[word]

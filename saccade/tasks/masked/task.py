@@ -29,7 +29,7 @@ from saccade.tasks.base import (
 )
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
 from saccade.tasks.masked.figures import PER_MASKED, masked_figures
-from saccade.tasks.masked.framed import EncodedLines, Frame, TextRows
+from saccade.tasks.masked.framed import EncodedLines, TextFrame, TextRows
 from saccade.tasks.masked.losses import LossWeights, replaced_losses, word_losses
 from saccade.tasks.masked.masking import Masking
 from saccade.tasks.plain_texts import Unit, read_plain_texts
@@ -119,7 +119,7 @@ def text_rows(
     example = next((text for text in texts if vocabulary.encode(text)), "")
     if not example:
         raise DataError("the texts have no words to learn from")
-    frame = Frame.of(vocabulary, 2 if settings.next_sentence else 1, example)
+    frame = TextFrame.of(vocabulary, 2 if settings.next_sentence else 1, example)
     lines = EncodedLines.of(vocabulary, texts, whole_words=settings.whole_words)
     if settings.next_sentence:
         return TextRows.pairs(lines, frame, seed=seed)

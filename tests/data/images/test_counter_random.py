@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.images.counter_random import GAMMA, mix, uniform, uniform_at
+from saccade.data.images.counter_random import GAMMA, mix, uniform, uniform_at, uniforms
 
 key = st.integers(0, 2**63 - 1)
 
@@ -38,6 +38,33 @@ def test_a_number_can_be_asked_for_by_its_place(
     index, place = torch.tensor(places, dtype=torch.long).view(-1, 2).T
     rows = uniform(index, 9, **address)
     assert torch.equal(uniform_at(index, place, **address), rows[range(len(places)), place])
+
+
+def step_by_step(seed: int, epoch: int, index: int, stream: int, place: int) -> float:
+    """The formula at the head of the module, in Python's own numbers."""
+    h, word = 0, (1 << 64) - 1
+    for key in (seed, epoch, index, stream, place):
+        h = (h + ((key & word) + 1) * int(GAMMA)) & word
+        h = ((h ^ (h >> 30)) * 0xBF58476D1CE4E5B9) & word
+        h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) & word
+        h ^= h >> 31
+    return (h >> 40) / 2**24
+
+
+@given(
+    seed=st.integers(-5, 2**64),
+    epoch=key,
+    index=st.lists(key, min_size=1, max_size=3),
+    counts=st.dictionaries(key, st.integers(0, 3), max_size=3),
+)
+def test_many_streams_are_each_as_its_formula_says(
+    seed: int, epoch: int, index: list[int], counts: dict[int, int]
+) -> None:
+    found = uniforms(torch.tensor(index), counts, seed=seed, epoch=epoch)
+    places = [(stream, place) for stream, count in counts.items() for place in range(count)]
+    expected = [[step_by_step(seed, epoch, i, *place) for place in places] for i in index]
+    assert found.shape == (len(index), len(places))
+    assert found.tolist() == expected
 
 
 def test_each_part_of_the_address_matters() -> None:

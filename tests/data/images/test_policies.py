@@ -11,6 +11,7 @@ from torch import Tensor
 from saccade.data.images.augment import Augment, AugmentStep
 from saccade.data.images.operations import OPERATIONS, blurred, operate
 from saccade.data.images.policies import CIFAR, RAND, AutoAugment, RandAugment, ThreeAugment
+from tests.launches import launches
 
 SIDE = 24
 
@@ -29,8 +30,8 @@ def pillow(bytes_: Tensor) -> Image.Image:
 
 
 def ours(name: str, amount: float, bytes_: Tensor) -> Tensor:
-    number = torch.tensor([OPERATIONS.index(name)])
-    return operate(bytes_.float() / 255, number, torch.tensor([float(amount)]))
+    number = torch.tensor([[OPERATIONS.index(name)]])
+    return operate(bytes_.float() / 255, number, torch.tensor([[float(amount)]]))
 
 
 POINTWISE: list[tuple[str, float, Callable[[Image.Image], Image.Image]]] = [
@@ -116,6 +117,39 @@ def test_a_blur_is_a_gaussian() -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=2.5)  # theirs is made of boxes
 
 
+def test_one_operation_after_another_whatever_the_other_images_have() -> None:
+    images = picture(5).float().repeat(len(OPERATIONS), 1, 1, 1) / 255
+    number = torch.arange(len(OPERATIONS))[:, None]
+    once = operate(images, number, torch.full_like(number, 0.75, dtype=torch.float32))
+    for name, found in zip(OPERATIONS, once):
+        torch.testing.assert_close(found, ours(name, 0.75, picture(5))[0], rtol=0, atol=1e-6)
+    amount = torch.full((len(OPERATIONS), 2), 0.75)
+    twice = operate(images, torch.cat([number, number.flip(0)], dim=1), amount)
+    again = operate(once, number.flip(0), amount[:, :1])
+    torch.testing.assert_close(twice, again, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["rotate", "colour"],
+        ["posterize"],
+        ["contrast", "sharpness"],
+        ["equalize", "translate-x"],
+        ["autocontrast"],
+        ["invert"],
+    ],
+)
+def test_what_no_image_asks_for_is_left_out_and_makes_no_difference(names: list[str]) -> None:
+    images = torch.cat([picture(seed) for seed in range(len(names) + 1)]).float() / 255
+    number = torch.tensor([[OPERATIONS.index(name)] for name in ["identity", *names]])
+    amount = torch.full((len(images), 1), 2.0)
+    every = operate(images, number, amount)
+    torch.testing.assert_close(operate(images, number, amount, [names]), every, rtol=0, atol=1e-6)
+    fewer = launches(lambda: operate(images, number, amount, [names])).total()
+    assert fewer < launches(lambda: operate(images, number, amount)).total() - 20
+
+
 POLICIES: list[AugmentStep] = [RandAugment(), AutoAugment(), ThreeAugment()]
 
 
@@ -135,6 +169,15 @@ def test_each_image_is_changed_by_itself_and_stays_an_image(policy: AugmentStep)
     assert (changed.flatten(1) - images.flatten(1) / 255).abs().amax(dim=1).gt(
         0.01
     ).float().mean() > 0.3
+
+
+@pytest.mark.parametrize(("policy", "most"), list(zip(POLICIES, (170, 160, 40))))
+def test_a_policy_launches_few_operations_for_so_many(policy: AugmentStep, most: int) -> None:
+    images, u = (
+        torch.cat([picture(0), picture(1)]).float() / 255,
+        torch.full((2, policy.draws), 0.3),
+    )
+    assert launches(lambda: policy(images, u)).total() < most
 
 
 def test_every_operation_of_a_policy_happens_about_as_often_as_it_should() -> None:

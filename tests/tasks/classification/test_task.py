@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.data import shapes
+from saccade.data.images.mixing import Mixing
 from saccade.errors import ConfigError, DataError
 from saccade.models.vision.vit import VitConfig
 from saccade.tasks.base import Preparation
@@ -97,18 +98,19 @@ def test_what_is_random_belongs_to_the_example_and_the_epoch() -> None:
     varied = replace(SMALL, vary=VARIED)
     few, many = task(varied, images=4), task(varied, images=12)
 
-    def by_image(one: Classification) -> dict[bytes, tuple[bytes, ...]]:
+    def by_image(one: Classification) -> dict[bytes, bytes]:
         return {
-            image.numpy().tobytes(): tuple(step[i].numpy().tobytes() for step in batch.drawn)
+            image.numpy().tobytes(): batch.drawn[i].numpy().tobytes()
             for position in range(one.batches_per_epoch)
             for batch in [one.batch(position)]
             for i, image in enumerate(batch.images)
         }
 
     assert by_image(few) == by_image(many)
-    assert few.batch(0).drawn[-1].shape[1] == 5
+    alone = task(replace(varied, vary=replace(VARIED, mixed=0.0)), images=4).batch(0).drawn
+    assert few.batch(0).drawn.shape[1] == alone.shape[1] + Mixing.draws
     later = few.batch(few.batches_per_epoch)
-    assert not torch.equal(later.drawn[-1], few.batch(0).drawn[-1])
+    assert not torch.equal(later.drawn, few.batch(0).drawn)
 
 
 def test_cross_entropy_is_that_of_torch_and_smoothing_too() -> None:

@@ -1,4 +1,4 @@
-"""Attention within sequences that lie end to end: which kernel serves."""
+"""Attention within short windows, and sequences that lie end to end: which kernel serves."""
 
 import torch
 from jaxtyping import Float
@@ -9,6 +9,7 @@ from saccade.attention.kernels.train.ragged import ragged_attention
 from saccade.attention.segments import Segments
 
 SHORT = 128  # positions of a sequence whose scores fit into registers
+NARROW = 64  # the width of a head whose keys and values fit beside them
 HALVES = (torch.bfloat16, torch.float16)
 
 
@@ -39,6 +40,14 @@ def takes_short(x: Tensor, segments: Segments) -> bool:
     """Whether the short-sequence kernel serves."""
     longest = max(segments.longest_query, segments.longest_key)
     return _kernels_take(x) and longest <= SHORT and HAS_TRITON
+
+
+def takes_windows(x: Tensor, cells: int, head_width: int) -> bool:
+    """Whether the kernel for windows of one size serves what linear layers make of x."""
+    mixed = torch.is_autocast_enabled("cuda")
+    dtype = torch.get_autocast_dtype("cuda") if mixed else x.dtype
+    fits = 0 < cells <= SHORT and head_width <= NARROW
+    return x.device.type == "cuda" and dtype in HALVES and fits and HAS_TRITON
 
 
 def _kernels_take(x: Tensor) -> bool:

@@ -5,8 +5,8 @@ and "the dog" or "two dogs" are the same ones in both. The hypothesis H is drawn
 label without looking at it; then a premise is made that the label is true of:
 
     entails       stronger(H)          a rival of ¬H
-    contradicts   stronger(¬H), ¬H     a rival of H
-    neutral       weaker(H)            weaker(¬H)     of somebody else     a rival that may be true
+    contradicts   stronger(¬H), ¬H     a rival of H   H of another number
+    neutral       weaker(H)            weaker(¬H)     of somebody else   a rival that may be true
 
 So the hypothesis alone tells nothing of the label. Each kind of premise uses the same words in the
 same places; what they amount to hangs on every, a, the, no and not (`strength.py`).
@@ -33,6 +33,7 @@ from saccade.data.lingua.tasks.strength import (
     changed,
     excludes_rivals,
     opposite,
+    recounted,
     rivals,
 )
 from saccade.data.lingua.tokens import write_english
@@ -135,8 +136,10 @@ def _entailing(hypothesis: Statement, draw: Draw) -> Statement | None:
 
 def _contradicting(hypothesis: Statement, draw: Draw) -> Statement | None:
     against = opposite(hypothesis)
-    if excludes_rivals(hypothesis) and (others := rivals(hypothesis, draw)):
-        against = draw.pick(others) if draw.chance(_RIVAL) else against
+    others = rivals(hypothesis, draw) if excludes_rivals(hypothesis) else []
+    others += recounted(hypothesis, draw)
+    if others and draw.chance(_RIVAL):
+        against = draw.pick(others)
     for _ in range(draw.between(0, 2)):
         against = changed(against, draw, 1)
     return against

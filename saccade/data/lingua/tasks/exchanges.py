@@ -9,7 +9,7 @@ from collections.abc import Callable
 from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.tasks.chance import is_one, kind_of
 from saccade.data.lingua.tasks.statements import Mention, Statement
-from saccade.data.lingua.tasks.strength import rivals
+from saccade.data.lingua.tasks.strength import recounted, rivals
 from saccade.data.lingua.words.lexicon import expressions, nouns_of, verbs
 from saccade.data.lingua.words.synonyms import synonyms
 
@@ -127,7 +127,7 @@ def opposed(statements: Statements, draw: Draw) -> Statements:
 def circumstance(statements: Statements, draw: Draw) -> Statements:
     """Another time, place or number, or a contrary adjective."""
     place = draw.between(0, len(statements) - 1)
-    others = rivals(statements[place], draw)
+    others = rivals(statements[place], draw) + recounted(statements[place], draw)
     return _with(statements, place, draw.pick(others)) if others else statements
 
 

@@ -21,7 +21,7 @@ from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.tasks.chance import Menu, adjective, company, manner, statement
 from saccade.data.lingua.tasks.labelled import LabelledSentence, TaskItem
 from saccade.data.lingua.tasks.statements import (
-    Mention,
+    Participant,
     Statement,
     Wording,
     has_held_out,
@@ -150,7 +150,8 @@ def _open(hypothesis: Statement, draw: Draw) -> Statement | None:
     denied = draw.chance(0.5)
     about = opposite(hypothesis) if denied else hypothesis
     if draw.chance(0.15):
-        return _of_another(about, draw)
+        other = _of_another(about, draw)
+        return other if other != about else None
     if allows_rivals(about) and (others := rivals(about, draw)) and draw.chance(0.5):
         return draw.pick(others)
     weaker = changed(about, draw, -1, known=not denied)
@@ -176,10 +177,10 @@ def _of_another(about: Statement, draw: Draw) -> Statement | None:
     return about._replace(**{slot: new})
 
 
-def _another(mention: Mention, draw: Draw) -> Mention | None:
+def _another(mention: Participant, draw: Draw) -> Participant | None:
     if mention.name:
         people = mention.name in expressions("people")
-        return Mention(name=draw.pick(expressions("people" if people else "countries")))
+        return Participant(name=draw.pick(expressions("people" if people else "countries")))
     noun = mention.noun
     if noun is None or noun.kind not in _NARROW_KINDS or noun.english in _BROAD:
         return None

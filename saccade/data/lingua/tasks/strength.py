@@ -27,7 +27,7 @@ from saccade.data.lingua.tasks.chance import (
     other_moment,
     place,
 )
-from saccade.data.lingua.tasks.statements import NUMBERS, Mention, Statement
+from saccade.data.lingua.tasks.statements import NUMBERS, Participant, Statement
 from saccade.data.lingua.words.lexicon import expressions
 
 Slot = Literal["actor", "patient", "manner", "company", "place", "moment"]
@@ -145,7 +145,7 @@ def _climbed(statement: Statement, slot: Slot, draw: Draw, direction: int) -> St
     return moved._replace(negated=denying and aim == 1)
 
 
-def _determined(statement: Statement, slot: Slot, mention: Mention, name: str) -> Statement:
+def _determined(statement: Statement, slot: Slot, mention: Participant, name: str) -> Statement:
     return statement._replace(**{slot: mention._replace(determined=name)})
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from saccade.data.lingua.tasks.statements import Mention, Moment, Statement
+from saccade.data.lingua.tasks.statements import Moment, Participant, Statement
 
 CONTRARY = (
     {"red", "blue", "green", "white", "black", "yellow", "grey"},
@@ -85,10 +85,10 @@ class World:
 
     def _day(self, dates: list[tuple[int, ...]]) -> tuple[int, ...]:
         """A year, a month and a day, often those that are told."""
-        day = self.rng.choice([*dates, (1, 1, 1)])
+        day = self.rng.choice([*dates, (0, 0, 0)])
         while len(day) < 3:
             told = [date[len(day)] for date in dates if len(date) > len(day)]
-            day = (*day, self.rng.choice([*told, 1]))
+            day = (*day, self.rng.choice([*told, 0]))
         return day
 
 
@@ -106,7 +106,7 @@ def _family(moment: Moment) -> str:
     return moment.kind
 
 
-def _known(mention: Mention) -> bool:
+def _known(mention: Participant) -> bool:
     return mention.determined not in ("a", "every", "no", "not every")
 
 
@@ -132,7 +132,7 @@ def true(statement: Statement, world: World) -> bool:
     }[actor.determined]
 
 
-def _described(mention: Mention, world: World) -> bool:
+def _described(mention: Participant, world: World) -> bool:
     """Whether the known ones are as they are said to be."""
     fits = {quality.english for quality in mention.qualities} <= world.like(mention.word, 0)
     return fits and (

@@ -1,7 +1,7 @@
 """Finished runs beside one another: what each cost, and how well it does.
 
-Runs that differ in nothing but the seed are one point, with their mean and their range. An axis is a
-function of a run, and so is what a line is drawn through.
+Runs that differ in nothing but the seed are one point, with their mean and their range. What they
+are set against is a function of a run, and so is the line that a point is on.
 """
 
 import json

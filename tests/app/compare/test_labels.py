@@ -34,7 +34,9 @@ def finished(like: Path, path: Path, value: float, *, init: str, labels: int, se
     table = to_table(replace(recipe, task=task, train=how, init=init))
     rewrite(path / "config.json", json.dumps(table))
     (newest,) = path.glob("checkpoints/step-00000002/state.json")
-    newest.write_text(json.dumps(json.loads(newest.read_text()) | {"best": {"top1": value, "loss": 1.0}}))
+    newest.write_text(
+        json.dumps(json.loads(newest.read_text()) | {"best": {"top1": value, "loss": 1.0}})
+    )
     return path
 
 
@@ -121,5 +123,5 @@ def test_how_many_labels_there_were_is_what_the_settings_say() -> None:
 
 
 def test_runs_without_labels_have_no_place_there(writer: Path, runs: list[Path]) -> None:
-    with pytest.raises(SaccadeError, match="--x labels: nobody has counted it of .*writer"):
+    with pytest.raises(SaccadeError, match=r"--x labels: nobody has counted it of .*writer"):
         compare_command((str(runs[0]), str(writer)), x="labels", figure="loss")

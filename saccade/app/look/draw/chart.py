@@ -32,7 +32,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Mark:
-    """A point, the mean of values, with the smallest and the largest; and its name, if it needs one."""
+    """A mean of values with the smallest and the largest, and its name where it needs one."""
 
     name: str
     x: float

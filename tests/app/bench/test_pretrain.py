@@ -1,6 +1,7 @@
 """The bench of masked language modelling: theirs, with our weights, hide what ours hide."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ def test_theirs_with_our_weights_has_our_loss_and_with_others_another() -> None:
 @pytest.mark.slow  # to import them
 @torch.no_grad()
 def test_a_classifier_with_our_weights_gives_our_scores() -> None:
-    config = BertConfig(**{**vars(TINY), "head": "text", "labels": 3})
+    config = replace(TINY, head="text", labels=3)
     ours = shaken(config)
     theirs = make_bert("BertForSequenceClassification", config).eval()
     copy_weights(ours, theirs)

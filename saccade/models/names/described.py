@@ -1,7 +1,8 @@
 """The sizes that a folder of weights tells: its config.json, of Hugging Face's or of a run of ours.
 
-Nothing in it is run. What our models do not compute as that one does is refused by its name; where
-a picture's model is not one of ours, nothing is said, for its weights may still fit a preset.
+Nothing in it is run. What our models do not compute as that one does is refused by its name. A text
+encoder that is not one of ours is one of transformers'; where a picture's model is not one of ours,
+nothing is said, for its weights may still fit a preset.
 """
 
 import json
@@ -13,6 +14,7 @@ from saccade.blocks.mlp import ActivationKind
 from saccade.config import ModelConfig, from_dict
 from saccade.errors import CheckpointError, ConfigError
 from saccade.models import FAMILIES
+from saccade.models.names.foreign import foreign_encoder
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.text_encoder import HeadKind
@@ -93,14 +95,15 @@ def described(folder: Path) -> ModelConfig | None:
     match _read(path):
         case {"model": {"family": str(family), **sizes}} if family in FAMILIES:
             return from_dict(FAMILIES[family], sizes, where=f"{printable(path)}: model")
-        case {"model_type": str(kind), **rest} if kind in KINDS:
-            sizes = PublishedSizes(cast(dict[str, Any], rest), printable(path))
+        case {"model_type": str(kind), **rest}:
+            sizes, where = cast(dict[str, Any], rest), printable(path)
             try:
-                return KINDS[kind](sizes)
+                if kind in KINDS:
+                    return KINDS[kind](PublishedSizes(sizes, where))
+                return foreign_encoder(kind, sizes, folder)
             except ConfigError as error:
                 told = str(error)
-                where = "" if told.startswith(sizes.where) else f"{sizes.where}: "
-                raise ConfigError(where + told) from error
+                raise ConfigError(told if told.startswith(where) else f"{where}: {told}") from error
         case _:
             return None
 

@@ -55,11 +55,12 @@ def _converted(folder: Path) -> Vocabulary:
     """As transformers makes one file of a SentencePiece model."""
     name = printable(folder)
     try:
+        import_module("sentencepiece")
         library: Any = import_module("transformers")
     except ImportError as error:
         raise RunError(
-            f"the tokenizer of {name} is SentencePiece's, and to read it needs transformers, which "
-            "is not installed: pip install 'saccade[huggingface]'"
+            f"the tokenizer of {name} is SentencePiece's, and to read it needs {error.name}, which "
+            "is not installed: pip install 'saccade[huggingface]', or put a tokenizer.json there"
         ) from error
     with refused_as(RunError, f"{name} has no tokenizer that transformers can read"):
         given = {"local_files_only": True, "trust_remote_code": False}

@@ -111,12 +111,13 @@ class Exporter:
     """How runs of a kind are written for another engine or library.
 
     `check` refuses a run that it has no counterpart for; `fill` writes into a folder, given how
-    weights are stored, and gives the README. `asset` is what the task has kept, which comes along.
+    weights are stored, and gives the README. `assets` are what the task has kept: they come along
+    as they are, unless `fill` writes them otherwise.
     """
 
     check: Callable[[Recipe], None]
     fill: Callable[[LoadedRun, Path, str], str]
-    asset: str
+    assets: tuple[str, ...]
     packages: tuple[str, ...] = ()
     quantizes: bool = False
 

@@ -45,9 +45,14 @@ def adapter_files(model: nn.Module, *, learnt: Iterable[str], base: str) -> dict
         "fan_in_fan_out": False,
         "inference_mode": True,
         "target_modules": [called[f"{path}.weight"] for path in added],
-        "modules_to_save": sorted(heads) or None,
+        "modules_to_save": _outermost(heads) or None,
     }
     return {WEIGHTS: serialise(tensors), CONFIG: json.dumps(config, indent=2).encode()}
+
+
+def _outermost(paths: set[str]) -> list[str]:
+    """Without those that lie within another."""
+    return sorted(p for p in paths if not any(p.startswith(f"{other}.") for other in paths))
 
 
 def _names(model: nn.Module, added: Iterable[str]) -> dict[str, str]:

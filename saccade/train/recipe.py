@@ -122,8 +122,14 @@ def _changes(table: Any, *, where: str) -> tuple[Change, ...]:
 
 
 def save_recipe(chosen: Recipe) -> str:
-    """A recipe as TOML."""
-    return tomli_w.dumps(to_table(chosen))
+    """A recipe as TOML, which has no None: such a setting is left out, and so has its default."""
+    tables = {
+        name: {key: x for key, x in value.items() if x is not None}
+        if isinstance(value, dict)
+        else value
+        for name, value in to_table(chosen).items()
+    }
+    return tomli_w.dumps(tables)
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -16,6 +16,7 @@ from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
+from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
@@ -68,6 +69,23 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.tasks.captioning.data.HELD_BACK", 12)
+        train(recipe, folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def understander(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "understander"
+    recipe = Recipe(
+        about="tiny",
+        system="S9",
+        lecture="none",
+        model=BertConfig(width=16, depth=2, heads=2, hidden=16, longest=64, dropout=0.0),
+        task=UnderstandingSettings(vocabulary=300, count=40, longest=64),
+        train=replace(QUICK, steps=2),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.tasks.understanding.data.HELD_BACK", 12)
         train(recipe, folder, lambda event: None)
     return folder
 

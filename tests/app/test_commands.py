@@ -93,13 +93,14 @@ def test_every_option_that_a_message_names_is_there(
     writer: Path,
     captioner: Path,
     classifier: Path,
+    filler: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
-    runs = [str(folder) for folder in (translator, writer, captioner, classifier)]
+    runs = [str(folder) for folder in (translator, writer, captioner, classifier, filler)]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     commands += [
-        ["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos", "vit")
+        ["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos", "vit", "bert")
     ]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)

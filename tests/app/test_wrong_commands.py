@@ -21,10 +21,11 @@ from tests.app.wrong_commands import Wrong
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_masked_commands import MASKED
 from tests.app.wrong_start_commands import STARTS
+from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *MASKED, *STARTS]
+EVERY = [*MOST, *CLASSES, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -35,6 +36,7 @@ def runs(
     captioner: Path,
     classifier: Path,
     filler: Path,
+    understander: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words."""
@@ -46,7 +48,7 @@ def runs(
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
-    texts = {"tr": translator, "lm": writer, "gpt": folder, "mlm": filler}
+    texts = {"tr": translator, "lm": writer, "gpt": folder, "mlm": filler, "und": understander}
     return {**texts, "cap": captioner, "cls": classifier}
 
 
@@ -63,6 +65,8 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         "latin.txt": "a\n\né\n".encode("latin-1"),
         "pairs.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60,
         "gaps.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60 + b"\tle chat\n",
+        "labelled.tsv": b"text\tlabel\n" + b"a fine day\tgood\nwhat a mess\tbad\n" * 9,
+        "one-label.tsv": b"text\tlabel\n" + b"a fine day\tgood\n" * 9,
         "broken.toml": b"model = [",
         "broken.json": b"{",
         "broken.jsonl": b"{\n",
@@ -129,8 +133,8 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
 ) -> None:
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 4)
-    monkeypatch.setattr("saccade.tasks.classification.data.HELD_BACK", 4)
+    for kind in ("captioning", "classification", "understanding"):
+        monkeypatch.setattr(f"saccade.tasks.{kind}.data.HELD_BACK", 4)
     monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)

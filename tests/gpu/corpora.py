@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 
 from saccade.data import lingua, shapes
+from saccade.data.lingua.tasks import TASKS
 from saccade.data.shapes import ShapesSettings
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
@@ -56,15 +57,28 @@ def class_folders(folder: Path) -> Path:
     return folder
 
 
+def labelled_texts(folder: Path) -> Path:
+    for split, count in PAIRS.items():
+        rows = [
+            {"sentence1": one.texts[0], "sentence2": one.texts[1], "label": one.label}
+            for one in TASKS["paraphrase"](split, count)
+        ]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{split}.jsonl").write_text(lines)
+    return folder
+
+
 NEEDS: dict[str, Callable[[Path], Path]] = {
     "transformer-multi30k": parallel,
     "rnn-attention-multi30k": parallel,
     "gpt-shakespeare": plain_text,
     "rnn-lm-ptb": plain_text,
+    "bert-glue": labelled_texts,
     **{name: photographs for name in RECIPES if name.endswith("-photos")},
     **{name: class_folders for name in RECIPES if name.endswith("-32")},
 }
-SMALLER: dict[str, int] = {"pairs": 3000, "scenes": 600}  # built-in data, where a task has them
+# Of built-in data, where a task has them.
+SMALLER: dict[str, int] = {"pairs": 3000, "sentences": 3000, "scenes": 600, "count": 600}
 
 
 def hurried(name: str, folder: Path, *, steps: int) -> Recipe:
@@ -78,7 +92,9 @@ def hurried(name: str, folder: Path, *, steps: int) -> Recipe:
     train = replace(
         recipe.train,
         steps=steps,
+        epochs=0.0,
         warmup=5,
+        warmup_share=0.0,
         validate_every=steps // 2,
         save_every=steps // 3,
         log_every=1,

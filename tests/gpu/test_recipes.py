@@ -73,7 +73,7 @@ def test_a_recipe_trains_resumes_and_is_used(
 def use(run: Path, recipe: Recipe, folder: Path) -> None:
     split = "test" if recipe.task.data else "valid"
     command("eval", run, "--split", split, "--json")
-    given: object = "The dog eats."
+    given: object = "The ___ eats."
     if recipe.task.example.endswith(".jpg"):
         from PIL import Image
 

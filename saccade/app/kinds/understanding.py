@@ -75,7 +75,7 @@ def predict_command(
     tool = model.tool
 
     def parted(line: str) -> Texts:
-        return tool.parted(with_second(line, second))
+        return tool.parted(with_second(model, line, second))
 
     def predict(some: list[str], first: int, progress: Progress) -> list[Rows]:
         found = tool.answers(list(map(parted, some)), best=best, progress=progress)
@@ -94,8 +94,10 @@ def predict_command(
     )
 
 
-def with_second(line: str, second: str | None) -> str:
+def with_second(model: UnderstandingModel, line: str, second: str | None) -> str:
     """A pair as a line has it."""
+    if second is not None and not model.tool.labels.pairs:
+        raise ConfigError(f"--second is of pairs, and {model.name} reads one text; leave it out")
     return line if second is None else f"{line}{PAIR}{second}"
 
 
@@ -218,12 +220,13 @@ def look_command(
     """
     check_out(out, compare)
     how = with_zoom(LookSettings(budget=budget, of=of), zoom)
-    line = with_second(one_text(texts, text, skip_bad=skip_bad), second)
+    line = one_text(texts, text, skip_bad=skip_bad)
     page = out is not None and out.suffix == ".html"
     if flow and page:
         raise ConfigError("--flow chooses what is printed or drawn; a page has it: leave it out")
     models = load_alike(run, compare, device)
     check_zoom(models, how, out)
+    line = with_second(models[0], line, second)
     look_at_text(models, line, how, out, line_document, select, writes=not page, flow=flow)
 
 

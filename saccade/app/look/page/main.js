@@ -25,7 +25,7 @@ const DEFAULTS = {
   map: "mean", scale: "sqrt", threshold: 0.1, sort: "name", filter: "", sink: false,
   asite: "all", ahead: "mean", bsite: "all", bhead: "mean",
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
-  patch: -1, eye: "",
+  patch: -1, eye: "", least: 0.03,
   opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
 };
 

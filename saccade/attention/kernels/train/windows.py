@@ -45,6 +45,8 @@ BACKWARD = {
     96: Launch(32, 2, registers=168),
     128: Launch(32, 4),
 }
+BACKWARD_WIDE = {**BACKWARD, 80: Launch(32, 8), 96: Launch(32, 8), 128: Launch(32, 8)}
+WIDE = 32  # a head that is wider asks for more threads on the way back
 
 
 class _Windows(NamedTuple):
@@ -218,7 +220,8 @@ def _gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """To the product as it lies, to the offsets, and what else is summed, end to end."""
     qkv, windows = qkv.contiguous(), _Windows.over(qkv, window, shift)
-    launch, compiled = windows.launch(BACKWARD, biased=offsets is not None)
+    table = BACKWARD_WIDE if windows.width > WIDE else BACKWARD
+    launch, compiled = windows.launch(table, biased=offsets is not None)
     alone = offsets is None and not summed
     programs = windows.count if alone else windows.programs(launch)
     pairs, rest = _sums(windows, offsets, scales, summed=summed)

@@ -3,11 +3,9 @@
 TASKS["entails"]("train", 1000)      the first 1,000 items of a split
 """
 
-from collections.abc import Callable
-
 from saccade.data.lingua.tasks.acceptability import acceptability
 from saccade.data.lingua.tasks.entailment import entailment
-from saccade.data.lingua.tasks.labelled import LabelledSentence
+from saccade.data.lingua.tasks.labelled import LabelledSentence, LinguaTask
 from saccade.data.lingua.tasks.paraphrase import paraphrase
 from saccade.data.lingua.tasks.tagging import TAGS, tagging
 
@@ -15,13 +13,14 @@ __all__ = [
     "TAGS",
     "TASKS",
     "LabelledSentence",
+    "LinguaTask",
     "acceptability",
     "entailment",
     "paraphrase",
     "tagging",
 ]
 
-TASKS: dict[str, Callable[..., list[LabelledSentence]]] = {
+TASKS: dict[str, LinguaTask] = {
     "acceptable": acceptability,
     "entails": entailment,
     "paraphrase": paraphrase,

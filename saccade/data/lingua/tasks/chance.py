@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from saccade.data.lingua.clauses import DeadEndError
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.tasks.statements import Mention, Moment, Statement
+from saccade.data.lingua.tasks.statements import Moment, Participant, Statement
 from saccade.data.lingua.verb_groups import Tense
 from saccade.data.lingua.words.lexicon import (
     Adjective,
@@ -46,12 +46,12 @@ def statement(draw: Draw, menu: Menu) -> Statement:
     return _with_circumstances(draw, bare)
 
 
-def is_one(mention: Mention) -> bool:
+def is_one(mention: Participant) -> bool:
     """Whether it means certain ones that both speaker and hearer know: Paul, the dog, two dogs."""
     return mention.determined not in ("a", "every", "no", "not every")
 
 
-def kind_of(actor: Mention) -> str:
+def kind_of(actor: Participant) -> str:
     """The kind of noun that it is, or stands for."""
     if actor.noun:
         return actor.noun.kind
@@ -70,14 +70,14 @@ def _state(draw: Draw, menu: Menu, tense: Tense) -> Statement:
     return Statement(actor, tense, quality=quality, negated=is_one(actor) and draw.chance(0.5))
 
 
-def mention(draw: Draw, kind: str, menu: tuple[str, ...], *, named: bool = True) -> Mention:
+def mention(draw: Draw, kind: str, menu: tuple[str, ...], *, named: bool = True) -> Participant:
     """A name of this kind now and then, else a noun."""
     if named and kind in _NAMES and draw.chance(0.3):
-        return Mention(name=draw.pick(expressions(_NAMES[kind])))
+        return Participant(name=draw.pick(expressions(_NAMES[kind])))
     return noun_mention(draw, draw.pick(nouns_of(kind)), menu)
 
 
-def noun_mention(draw: Draw, noun: Noun, menu: tuple[str, ...]) -> Mention:
+def noun_mention(draw: Draw, noun: Noun, menu: tuple[str, ...]) -> Participant:
     """A noun with a determiner and perhaps adjectives."""
     determined = draw.pick(("the", "owner", "this") if noun.mass else menu)
     if determined == "owner":
@@ -87,7 +87,7 @@ def noun_mention(draw: Draw, noun: Noun, menu: tuple[str, ...]) -> Mention:
     qualities: tuple[Adjective, ...] = ()
     if draw.chance(0.5):
         qualities = (adjective(draw, noun),)
-    return Mention(noun=noun, determined=determined, qualities=qualities)
+    return Participant(noun=noun, determined=determined, qualities=qualities)
 
 
 def adjective(draw: Draw, noun: Noun, *taken: int) -> Adjective:
@@ -99,10 +99,10 @@ def adjective(draw: Draw, noun: Noun, *taken: int) -> Adjective:
     return chosen
 
 
-def _patient(draw: Draw, verb: Verb, menu: Menu, actor: Mention) -> Mention:
+def _patient(draw: Draw, verb: Verb, menu: Menu, actor: Participant) -> Participant:
     people = any(noun.kind == "person" for noun in verb.objects)
     if people and draw.chance(0.2):
-        patient = Mention(name=draw.pick(expressions("people")))
+        patient = Participant(name=draw.pick(expressions("people")))
     else:
         noun = draw.combine(verb.objects, lambda n: [(verb.name, n.english)])
         if noun is None:
@@ -136,10 +136,12 @@ def place(draw: Draw) -> Expression:
     return draw.pick(expressions(draw.pick(("cities", "countries"))))
 
 
-def company(draw: Draw, statement: Statement) -> Mention:
+def company(draw: Draw, statement: Statement) -> Participant:
     """Somebody whom the statement does not yet speak of."""
     there = [mention.name for mention in statement.mentions]
-    return Mention(name=draw.pick([name for name in expressions("people") if name not in there]))
+    return Participant(
+        name=draw.pick([name for name in expressions("people") if name not in there])
+    )
 
 
 def moment(draw: Draw, tense: Tense) -> Moment:

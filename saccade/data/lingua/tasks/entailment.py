@@ -5,8 +5,8 @@ and "the dog" or "two dogs" are the same ones in both. The hypothesis H is drawn
 label without looking at it; then a premise is made that the label is true of:
 
     entails       stronger(H)          a rival of ¬H
-    contradicts   stronger(¬H), ¬H     a rival of H
-    neutral       weaker(H)            weaker(¬H)     of somebody else     a rival that may be true
+    contradicts   stronger(¬H), ¬H     a rival of H   H of another number
+    neutral       weaker(H)            weaker(¬H)     of somebody else   a rival that may be true
 
 So the hypothesis alone tells nothing of the label. Each kind of premise uses the same words in the
 same places; what they amount to hangs on every, a, the, no and not (`strength.py`).
@@ -21,7 +21,7 @@ from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.tasks.chance import Menu, adjective, company, manner, statement
 from saccade.data.lingua.tasks.labelled import LabelledSentence, TaskItem
 from saccade.data.lingua.tasks.statements import (
-    Mention,
+    Participant,
     Statement,
     Wording,
     has_held_out,
@@ -33,6 +33,7 @@ from saccade.data.lingua.tasks.strength import (
     changed,
     excludes_rivals,
     opposite,
+    recounted,
     rivals,
 )
 from saccade.data.lingua.tokens import write_english
@@ -135,8 +136,10 @@ def _entailing(hypothesis: Statement, draw: Draw) -> Statement | None:
 
 def _contradicting(hypothesis: Statement, draw: Draw) -> Statement | None:
     against = opposite(hypothesis)
-    if excludes_rivals(hypothesis) and (others := rivals(hypothesis, draw)):
-        against = draw.pick(others) if draw.chance(_RIVAL) else against
+    others = rivals(hypothesis, draw) if excludes_rivals(hypothesis) else []
+    others += recounted(hypothesis, draw)
+    if others and draw.chance(_RIVAL):
+        against = draw.pick(others)
     for _ in range(draw.between(0, 2)):
         against = changed(against, draw, 1)
     return against
@@ -147,7 +150,8 @@ def _open(hypothesis: Statement, draw: Draw) -> Statement | None:
     denied = draw.chance(0.5)
     about = opposite(hypothesis) if denied else hypothesis
     if draw.chance(0.15):
-        return _of_another(about, draw)
+        other = _of_another(about, draw)
+        return other if other != about else None
     if allows_rivals(about) and (others := rivals(about, draw)) and draw.chance(0.5):
         return draw.pick(others)
     weaker = changed(about, draw, -1, known=not denied)
@@ -173,10 +177,10 @@ def _of_another(about: Statement, draw: Draw) -> Statement | None:
     return about._replace(**{slot: new})
 
 
-def _another(mention: Mention, draw: Draw) -> Mention | None:
+def _another(mention: Participant, draw: Draw) -> Participant | None:
     if mention.name:
         people = mention.name in expressions("people")
-        return Mention(name=draw.pick(expressions("people" if people else "countries")))
+        return Participant(name=draw.pick(expressions("people" if people else "countries")))
     noun = mention.noun
     if noun is None or noun.kind not in _NARROW_KINDS or noun.english in _BROAD:
         return None

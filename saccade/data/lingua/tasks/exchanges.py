@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from saccade.data.lingua.draw import Draw
 from saccade.data.lingua.tasks.chance import is_one, kind_of
-from saccade.data.lingua.tasks.statements import Mention, Statement
-from saccade.data.lingua.tasks.strength import rivals
+from saccade.data.lingua.tasks.statements import Participant, Statement
+from saccade.data.lingua.tasks.strength import recounted, rivals
 from saccade.data.lingua.words.lexicon import expressions, nouns_of, verbs
 from saccade.data.lingua.words.synonyms import synonyms
 
@@ -21,7 +21,7 @@ def _with(statements: Statements, place: int, new: Statement) -> Statements:
     return (*statements[:place], new, *statements[place + 1 :])
 
 
-def _takes(statement: Statement, actor: Mention) -> bool:
+def _takes(statement: Statement, actor: Participant) -> bool:
     """Whether somebody else can do it or be so."""
     if statement.quality:
         return actor.noun is not None and statement.quality in actor.noun.adjectives
@@ -79,7 +79,7 @@ def actors(statements: Statements, draw: Draw) -> Statements:
     return one._replace(actor=two.actor), two._replace(actor=one.actor)
 
 
-def _may_deny(statement: Statement, actor: Mention) -> bool:
+def _may_deny(statement: Statement, actor: Participant) -> bool:
     return is_one(actor) or not statement.negated
 
 
@@ -127,7 +127,7 @@ def opposed(statements: Statements, draw: Draw) -> Statements:
 def circumstance(statements: Statements, draw: Draw) -> Statements:
     """Another time, place or number, or a contrary adjective."""
     place = draw.between(0, len(statements) - 1)
-    others = rivals(statements[place], draw)
+    others = rivals(statements[place], draw) + recounted(statements[place], draw)
     return _with(statements, place, draw.pick(others)) if others else statements
 
 

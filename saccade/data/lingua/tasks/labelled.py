@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from saccade.data.lingua import LinguaSettings, belongs
 
@@ -14,6 +14,14 @@ class LabelledSentence(NamedTuple):
     label: str
     words: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+
+
+class LinguaTask(Protocol):
+    """A task: the first `count` items of a split; item i depends on (settings, split, i) alone."""
+
+    def __call__(
+        self, split: str, count: int, settings: LinguaSettings = ...
+    ) -> list[LabelledSentence]: ...
 
 
 class TaskItem(NamedTuple):

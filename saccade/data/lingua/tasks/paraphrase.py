@@ -39,7 +39,7 @@ _EXCHANGED = 0.75  # how often the change of meaning keeps the words
 _TRIES = 60  # second sentences for one first sentence
 
 
-class Couple(NamedTuple):
+class ParaphrasePair(NamedTuple):
     """Two sentences and whether they mean the same."""
 
     first: Sayings
@@ -53,11 +53,11 @@ def paraphrase(
 ) -> list[LabelledSentence]:
     """The first `count` pairs of sentences of a split, half of them with the same meaning."""
     check_request(split, count)
-    made = (couple(split, index, settings) for index in range(count))
+    made = (paraphrase_pair(split, index, settings) for index in range(count))
     return [LabelledSentence(each.texts, each.label) for each in made]
 
 
-def couple(split: str, index: int, settings: LinguaSettings = _DEFAULT) -> Couple:
+def paraphrase_pair(split: str, index: int, settings: LinguaSettings = _DEFAULT) -> ParaphrasePair:
     """One item, with what its sentences say."""
     item = TaskItem("paraphrase", split, index, settings)
     rng, label = item.rng(), item.label(LABELS)
@@ -69,7 +69,7 @@ def couple(split: str, index: int, settings: LinguaSettings = _DEFAULT) -> Coupl
             second = _altered(first, label, draw)
             other = _said(item, second)
             if other and other != text:
-                return Couple(first, second, label, (text, other))
+                return ParaphrasePair(first, second, label, (text, other))
     raise no_sentence(split, settings)
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.tasks.statements import NUMBERS, PLAIN, Mention, Statement, Wording
+from saccade.data.lingua.tasks.statements import NUMBERS, PLAIN, Participant, Statement, Wording
 from saccade.data.lingua.words.synonyms import synonyms
 
 
@@ -76,7 +76,7 @@ def can_be_passive(statement: Statement) -> bool:
     return not statement.negated or not (_counts(statement.actor) or _counts(patient))
 
 
-def _counts(mention: Mention) -> bool:
+def _counts(mention: Participant) -> bool:
     return mention.determined == "a" or mention.determined in NUMBERS
 
 

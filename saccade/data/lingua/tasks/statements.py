@@ -19,7 +19,7 @@ from saccade.data.lingua.words.synonyms import other_adjective, other_adverb, ot
 NUMBERS = frozenset(number.english for number in expressions("numbers"))
 
 
-class Mention(NamedTuple):
+class Participant(NamedTuple):
     """Who or what a statement speaks of: a name, or a noun with its determiner and adjectives."""
 
     name: Expression | None = None
@@ -45,19 +45,19 @@ class Moment(NamedTuple):
 class Statement(NamedTuple):
     """One happening, or with `quality` in the place of `verb`, one state."""
 
-    actor: Mention
+    actor: Participant
     tense: Tense
     verb: Verb | None = None
     quality: Adjective | None = None
     negated: bool = False
-    patient: Mention | None = None
+    patient: Participant | None = None
     manner: Expression | None = None
-    company: Mention | None = None
+    company: Participant | None = None
     place: Expression | None = None
     moment: Moment | None = None
 
     @property
-    def mentions(self) -> list[Mention]:
+    def mentions(self) -> list[Participant]:
         """Everything that it speaks of."""
         return [m for m in (self.actor, self.patient, self.company) if m]
 
@@ -92,7 +92,7 @@ def has_held_out(statement: Statement) -> bool:
     return any(is_held_out(*pair) for pair in pairs)
 
 
-def say(mention: Mention) -> list[Word]:
+def say(mention: Participant) -> list[Word]:
     """Paul; the big dog; two big dogs; no big dog; not every big dog."""
     if mention.name:
         return fixed(*mention.name[:4]).english
@@ -105,7 +105,7 @@ def say(mention: Mention) -> list[Word]:
     return words
 
 
-def _agreement(mention: Mention) -> Agreement:
+def _agreement(mention: Participant) -> Agreement:
     return Agreement(ILS if mention.determined in NUMBERS else IL)
 
 
@@ -150,7 +150,7 @@ def _reworded(statement: Statement, other_words: frozenset[str]) -> Statement:
     )
 
 
-def _reworded_mention(mention: Mention, other_words: frozenset[str]) -> Mention:
+def _reworded_mention(mention: Participant, other_words: frozenset[str]) -> Participant:
     noun = mention.noun
     if noun and noun.english in other_words:
         noun = other_noun(noun)

@@ -27,7 +27,7 @@ from saccade.data.lingua.tasks.chance import (
     other_moment,
     place,
 )
-from saccade.data.lingua.tasks.statements import NUMBERS, Mention, Statement
+from saccade.data.lingua.tasks.statements import NUMBERS, Participant, Statement
 from saccade.data.lingua.words.lexicon import expressions
 
 Slot = Literal["actor", "patient", "manner", "company", "place", "moment"]
@@ -145,12 +145,12 @@ def _climbed(statement: Statement, slot: Slot, draw: Draw, direction: int) -> St
     return moved._replace(negated=denying and aim == 1)
 
 
-def _determined(statement: Statement, slot: Slot, mention: Mention, name: str) -> Statement:
+def _determined(statement: Statement, slot: Slot, mention: Participant, name: str) -> Statement:
     return statement._replace(**{slot: mention._replace(determined=name)})
 
 
 def rivals(statement: Statement, draw: Draw) -> list[Statement]:
-    """The same with another time, place, number or contrary adjective, one of each that it has.
+    """The same with another time or place or a contrary adjective, one of each that it has.
 
     Whether both can be true is for `excludes_rivals` and `allows_rivals` to say.
     """
@@ -162,15 +162,21 @@ def rivals(statement: Statement, draw: Draw) -> list[Statement]:
         name = "cities" if statement.place in expressions("cities") else "countries"
         others = [place for place in expressions(name) if place != statement.place]
         found.append(statement._replace(place=draw.pick(others)))
-    if actor.determined in NUMBERS and not statement.negated:
-        others = sorted(NUMBERS - {actor.determined})
-        found.append(statement._replace(actor=actor._replace(determined=draw.pick(others))))
     if statement.quality and actor.noun:
         contrary = _contraries(statement.quality.english)
         others = [quality for quality in actor.noun.adjectives if quality.english in contrary]
         if others:
             found.append(statement._replace(quality=draw.pick(others)))
     return found
+
+
+def recounted(statement: Statement, draw: Draw) -> list[Statement]:
+    """The same of another number, if it has one and affirms; both cannot be true of known ones."""
+    actor = statement.actor
+    if actor.determined not in NUMBERS or statement.negated:
+        return []
+    number = draw.pick(sorted(NUMBERS - {actor.determined}))
+    return [statement._replace(actor=actor._replace(determined=number))]
 
 
 def excludes_rivals(statement: Statement) -> bool:

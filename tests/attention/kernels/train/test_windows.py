@@ -33,9 +33,12 @@ class Case:
     heads: int = 2
     width: int = 8
     dtype: torch.dtype = torch.float32
+    loud: float = 1.0  # the last key
 
     def qkv(self) -> Tensor:
-        return self._draws(self.batch, *self.shape, 3, self.heads, self.width).to(self.dtype)
+        qkv = self._draws(self.batch, *self.shape, 3, self.heads, self.width)
+        qkv[:, -1, -1, 1] *= self.loud
+        return qkv.to(self.dtype)
 
     def flow(self) -> Tensor:
         """A gradient that comes from above, not in the order of memory."""
@@ -114,11 +117,13 @@ CASES = {
     "itself not": Case((4, 4), (4, 4), itself=False),
     "65 tokens": Case((1, 65), (1, 65), heads=1, width=16),
     "65 tokens, local": local,
+    "65 tokens, the last one loud": Case((1, 65), (1, 65), loud=200.0),
     "65 tokens, biases": replace(local, biases=True, itself=True, scales=False),
     "90 tokens": replace(local, shape=(1, 90), window=(1, 90), heads=1, biases=True),
     "128 tokens": Case((1, 128), (1, 128), heads=1, batch=1, biases=True),
     "windows of ten": Case((10, 10), (10, 10), offsets=10, heads=1, batch=1),
     "33 tokens": Case((1, 33), (1, 33), scales=True),
+    "wide": replace(local, width=48, heads=1, biases=True),
     "odd width": replace(swin, width=20, heads=3, biases=True, scales=True),
     **{
         f"{dtype}": replace(swin, dtype=dtype, biases=True, scales=True, itself=False)
@@ -201,7 +206,8 @@ def main(path: str) -> None:
     from saccade.attention import multihead
     from saccade.attention.kernels.train import windows
 
-    for table in (windows.FORWARD, windows.BACKWARD):  # so few programs that each has many windows
+    tables = windows.FORWARD, windows.BACKWARD, windows.BACKWARD_WIDE
+    for table in tables:  # so few programs that each has many windows
         table |= {keys: launch._replace(programs=5) for keys, launch in table.items()}
 
     def computed(case: Case) -> list[Tensor]:

@@ -51,7 +51,7 @@ export class UnderstandingView {
       arrays, look, state, say: (text) => this.foot.say(text), askExact: this.askExact,
       title: () => `${look.run} · ${this.mapTitle.textContent}`,
     });
-    return card("Map", { id: "map", tools: [this.unit, this.detail.tools.bar] },
+    return card("Weights", { id: "map", tools: [this.unit, this.detail.tools.bar] },
       el("div", { class: "caption" }, this.mapTitle, this.detail.badge), this.detail.root);
   }
 

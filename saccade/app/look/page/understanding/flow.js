@@ -34,8 +34,8 @@ export class PairFlow {
     Object.assign(this, { arrays, look, state, say, focus: null, pin: null });
     this.way = segmented("Direction", WAYS, state.get("mode"), (mode) => state.set({ mode }));
     this.threshold = slider("Threshold", {
-      min: 0, max: 0.5, step: 0.01, value: state.get("threshold"), show: (value) => weightText(value),
-    }, (threshold) => state.set({ threshold }));
+      min: 0, max: 0.3, step: 0.01, value: state.get("least"), show: (value) => weightText(value),
+    }, (threshold) => state.set({ least: threshold }));
     this.flow = ribbons({ point: (word) => this.#light(word), choose: (word) => this.#pin(word) });
     this.badge = badge();
     this.title = el("span", { class: "note" });
@@ -71,7 +71,7 @@ export class PairFlow {
     this.title.textContent = `The ${names[rows]} text, below, looks at the ${names[columns]}, above: ${this.about}`;
     this.flow.draw({
       matrix: this.matrix, rowLabels: this.rowLabels, columnLabels: this.columnLabels,
-      threshold: this.state.get("threshold"), focus: this.pin,
+      threshold: this.state.get("least"), focus: this.pin,
     });
   }
 
@@ -80,7 +80,7 @@ export class PairFlow {
     const focus = word ?? this.pin;
     this.flow.light({ focus });
     if (!focus) return;
-    const least = Math.max(this.state.get("threshold"), 0.005);
+    const least = Math.max(this.state.get("least"), 0.005);
     if (focus.side === "target") {
       const gaze = rowGaze(this.matrix, focus.index);
       this.say(rowWords(this.rowLabels[focus.index], gaze, (at) => this.columnLabels[at], least));
@@ -97,7 +97,7 @@ export class PairFlow {
 
   refresh(changed) {
     if (changed.has("mode")) { this.pin = null; this.way.show(this.state.get("mode")); }
-    if (changed.has("threshold")) this.threshold.show(this.state.get("threshold"));
-    if (changed.has("mode") || changed.has("threshold")) this.draw();
+    if (changed.has("least")) this.threshold.show(this.state.get("least"));
+    if (changed.has("mode") || changed.has("least")) this.draw();
   }
 }

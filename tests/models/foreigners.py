@@ -1,4 +1,4 @@
-"""Tiny random models of transformers and tokenizers of their kinds, in folders as they are saved."""
+"""Tiny random models of transformers and tokenizers of their kinds, in folders as it saves them."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 NATIVE: dict[str, dict[str, Any]] = {  # ours as well; by the library where a test asks for it
     "electra": {**BERT_SIZES, "embedding_size": 8},
-    **dict.fromkeys(("roberta", "xlm-roberta"), {**BERT_SIZES, "type_vocab_size": 1}),
+    "roberta": {**BERT_SIZES, "type_vocab_size": 1},
+    "xlm-roberta": {**BERT_SIZES, "type_vocab_size": 1},
 }
 ROWS = 170  # of words, of which the tokenizer has fewer, as T5's and DeBERTa's have
 

@@ -18,10 +18,10 @@ from saccade.models.text.foreign import ForeignEncoder, ForeignEncoderConfig, pa
 from saccade.train.memory import outline
 from tests.models.foreigners import NATIVE, SIZES, save, some_rows, states, their_config, told
 
-# What the library's own modules say when they are imported.
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
-TYPED = {"albert", "ernie", "rembert", "squeezebert", "xlnet", "funnel", "convbert", "mobilebert"}
-TYPED |= {"fnet", "electra"}
+TYPED = {
+    *("albert", "ernie", "rembert", "squeezebert", "xlnet", "funnel", "convbert", "mobilebert"),
+    *("fnet", "electra"),
+}
 
 
 def config_of(kind: str, **more: object) -> ForeignEncoderConfig:
@@ -72,7 +72,10 @@ def test_what_fills_a_shape_changes_no_score(kind: str, reads: str) -> None:
     rows = some_rows()
     filled = Rows.of(rows.tokens, rows.lengths, shape=BatchShape(60, 8, 20))
     types, more = torch.zeros(len(rows.tokens)).long(), torch.zeros(60).long()
-    scores, found = model.scores(model(rows, types), rows), model.scores(model(filled, more), filled)
+    scores, found = (
+        model.scores(model(rows, types), rows),
+        model.scores(model(filled, more), filled),
+    )
     assert found.shape == (8, 2)
     torch.testing.assert_close(found[:4], scores, atol=2e-6, rtol=1e-5)
     tagger = config_of(kind, head="tokens", labels=5).build().eval()
@@ -90,7 +93,9 @@ def test_a_text_is_read_where_the_config_says() -> None:
         model = config_of("mpnet", reads=reads).build().eval()
         assert model.pooler is not None
         torch.testing.assert_close(model.pooled(hidden, rows), model.pooler(wanted).tanh())
-    places = {reads: config_of("mpnet", reads=reads).build().read_at(7) for reads in ("last", "mean")}
+    places = {
+        reads: config_of("mpnet", reads=reads).build().read_at(7) for reads in ("last", "mean")
+    }
     assert places == {"last": 6, "mean": None}
 
 

@@ -31,7 +31,6 @@ from saccade.tasks.base import (
     check_split,
     refuse_without_data,
 )
-from saccade.tasks.tokenizer import learnt
 from saccade.tasks.understanding.labels import Labels
 
 World = Literal["acceptable", "entails", "paraphrase", "tags"]
@@ -147,10 +146,8 @@ class UnderstandingSettings(TextSettings):
         return replace(model, vocabulary=1, labels=1, head="text")
 
     def fitted_sizes(self) -> dict[str, int]:
-        if self.data:
-            return {"vocabulary": self.vocabulary}
-        texts = every_text(read_split(self, "train").rows)
-        return {"vocabulary": len(learnt(self, texts)), "labels": len(WORLDS[self.world].names)}
+        sizes = {"vocabulary": self.vocabulary}
+        return sizes if self.data else {**sizes, "labels": WORLDS[self.world].width}
 
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.understanding.task import Understanding

@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 
+from saccade.data.lingua import LinguaSettings
 from saccade.models import preset
 from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 
-_LINGUA = UnderstandingSettings(vocabulary=2000)
+# Many short sentences: of fewer or longer ones a small model learns the labels by heart.
+_LINGUA = UnderstandingSettings(
+    vocabulary=2000, longest=64, count=60_000, lingua=LinguaSettings(longest=16)
+)
 _ON_LINGUA = TrainSettings(
-    steps=3000,
+    steps=5000,
     batch_tokens=2048,
     batches="mixed",
     learning_rate=1e-3,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,9 @@ def test_pairs_have_a_tab_between_them(server: LocalServer) -> None:
 def test_requests_that_come_together_do_not_change_one_another(server: LocalServer) -> None:
     texts = [sentence(n) for n in range(12)]
     alone = [server.predict(text, run="classes").json()["predictions"] for text in texts]
+    ask = partial(server.predict, run="classes")
     with ThreadPoolExecutor(12) as pool:
-        together = list(pool.map(lambda text: server.predict(text, run="classes"), texts))
+        together = list(pool.map(ask, texts))
     for one, other in zip(alone, together):
         found = other.json()["predictions"]
         assert found[0]["labels"] == one[0]["labels"]

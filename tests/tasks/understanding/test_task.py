@@ -1,6 +1,7 @@
 """Batches, losses and figures of every kind of label, against loops that do it text by text."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from torch import Tensor
 
 from saccade.data.rows import Rows
 from saccade.models.text.bert import Bert
-from saccade.tasks.base import Batch, Deciding, Task
+from saccade.tasks.base import Batch, Deciding, Preparation, Task
+from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.tasks.understanding.figures import deciding_of
 from saccade.tasks.understanding.labels import Labels
 from saccade.tasks.understanding.task import TextsBatch, Understanding
+from saccade.train.recipes import RECIPES
 from tests.tasks.understanding.texts import model_for, sentence, task_for, write_texts
 
 KINDS = ("classes", "number", "labels", "tags")
@@ -180,3 +183,20 @@ def test_what_was_kept_is_used_again(kind: str, tmp_path: Path) -> None:
     assert task.fingerprint() == task_for(data, kind).fingerprint()
     other = task_for(write_texts(tmp_path / "other", kind, count=39), kind)
     assert task.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["bert-classify", "bert-pairs", "bert-tag"])
+def test_a_recipe_knows_what_the_built_in_data_make_of_its_model(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.tasks.understanding.data.HELD_BACK", 20)
+    settings = RECIPES[name].task
+    assert isinstance(settings, UnderstandingSettings)
+    few = replace(settings, count=500)
+    task = few.prepare(Preparation(budget=1024, seed=0, batching="mixed"))
+    fitted = vars(task.fit(RECIPES[name].model))
+    known = settings.fitted_sizes()
+    assert known["labels"] == fitted["labels"]
+    assert known["vocabulary"] >= fitted["vocabulary"]  # the most that it may be
+    own = replace(settings, data="mine").fitted_sizes()
+    assert own == {"vocabulary": settings.vocabulary}

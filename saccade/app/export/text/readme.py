@@ -29,8 +29,8 @@ USES: dict[str, Use] = {
         "print(tokenizer.decode(found[0], skip_special_tokens=True))\n",
         "`generate` is greedy, as `saccade predict --beam 1` is. `num_beams=5, length_penalty=0.0` "
         "ranks as `--beam 5 --length-penalty 0`. With a penalty α we divide log p by "
-        "((5 + n) / 6)ᵅ and transformers by nᵅ, so that other sentences may win. A translation ends "
-        "at `max_length` tokens there, here at twice the source and twenty. " + _TYPED,
+        "((5 + n) / 6)ᵅ and transformers by nᵅ, so that other sentences may win. A translation "
+        "ends at `max_length` tokens there, here at twice the source and twenty. " + _TYPED,
     ),
     "language": Use(
         "text-generation",

@@ -67,8 +67,9 @@ class HubTokenizer:
 
     def _shown(self, table: Table, vocabulary: Vocabulary) -> None:
         """Texts decode to what we say: unknown words too, and no blank at the front."""
-        hidden = sorted(set(vocabulary.special) - {vocabulary.special.unknown, None})
-        named = [(token, vocabulary.name(token)) for token in hidden]
+        unknown = vocabulary.special.unknown
+        silent = {token for token in vocabulary.special if token not in (None, unknown)}
+        named = [(token, vocabulary.name(token)) for token in sorted(silent)]
         table["added_tokens"] = [{"id": token, "content": name, **_PLAIN} for token, name in named]
         if self.writes and table["decoder"] is not None:
             both = [table["decoder"], WITHOUT_BLANK]

@@ -20,9 +20,7 @@ from saccade.models.names import LIBRARIES
 from saccade.models.names.table import SHAPES, to_theirs
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.transformer import TransformerConfig
-from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.tokenizer import TOKENIZER
-from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.tasks.understanding.labels import ASSET, Labels
 from saccade.train.recipe import Recipe
 
@@ -66,10 +64,8 @@ def _fill_translation(run: LoadedRun, folder: Path, quantization: str) -> str:
 
 
 def _fill_language(run: LoadedRun, folder: Path, quantization: str) -> str:
-    config, task = run.recipe.model, run.recipe.task
-    assert isinstance(task, LanguageSettings)
-    vocabulary = _vocabulary(run)
-    lines = task.unit == "lines"
+    config, vocabulary = run.recipe.model, _vocabulary(run)
+    lines = vars(run.recipe.task)["unit"] == "lines"
     first = vocabulary.start if lines else vocabulary.end  # a stream goes on as after an end
     told = {
         "bos_token_id": first,
@@ -95,9 +91,8 @@ def _fill_masked(run: LoadedRun, folder: Path, quantization: str) -> str:
 
 
 def _fill_understanding(run: LoadedRun, folder: Path, quantization: str) -> str:
-    task, vocabulary, labels = run.recipe.task, _vocabulary(run), labels_of(run)
-    assert isinstance(task, UnderstandingSettings)
-    longest = min(task.longest, vars(run.recipe.model)["longest"])
+    vocabulary, labels = _vocabulary(run), labels_of(run)
+    longest = min(vars(one)["longest"] for one in (run.recipe.task, run.recipe.model))
     names = labels.names or ("number",)
     settings = {
         "pad_token_id": vocabulary.pad,

@@ -9,7 +9,8 @@ import pytest
 
 import saccade
 from saccade.app.kinds.understood import UnderstandingModel
-from saccade.app.look.document import read_json
+from saccade.app.look.settings import LookSettings
+from saccade.app.look.understanding.document import understanding_document
 from saccade.errors import ConfigError
 from saccade.models.text.foreign import ForeignEncoderConfig
 from saccade.train.folder import RunFolder
@@ -88,10 +89,11 @@ def test_commands_work_as_on_our_own(folder: Path, tmp_path: Path, capsys: Captu
     sites = ["relevance", "rollout", "encoder.0.self", "encoder.0~2.self", "encoder.0~3.self"]
     assert [line.split()[0] for line in out.splitlines()[1:]] == sites
     for kind in ("albert", "t5", "deberta-v2"):
-        page, numbers = tmp_path / f"{kind}.html", tmp_path / f"{kind}.json"
-        for file in (page, numbers):
-            assert run(capsys, "look", folder / kind, ASKED, "--out", file)[0] == 0
-        (look,) = read_json(numbers.read_text()).looks
+        for end in ("html", "json", "svg"):
+            out = tmp_path / f"{kind}.{end}"
+            assert run(capsys, "look", folder / kind, ASKED, "--out", out)[0] == 0
+        model = loaded(folder / kind)
+        (look,) = understanding_document([model], (ASKED,), LookSettings()).looks
         assert {site.name for site in look.sites} >= {"relevance", "rollout"}
         assert {site.heads for site in look.sites if not site.derived} == {2}
         assert bool(look.axes["decision"].places) == (kind != "t5")

@@ -45,7 +45,7 @@ def test_a_plain_axis_holds_its_values_and_has_ticks_to_read(drawn: list[float])
 def test_ticks_say_what_they_are() -> None:
     told = {value: text for value, text in log_scale([2e15, 9e15]).ticks if text}
     assert told == {1e15: "10¹⁵", 2e15: "2·10¹⁵", 5e15: "5·10¹⁵", 1e16: "10¹⁶", 2e16: "2·10¹⁶"}
-    few = {value: text for value, text in log_scale([30, 40_000]).ticks if text}
+    few = {value: text for value, text in log_scale([30.0, 4e4]).ticks if text}
     assert few == {100: "100", 1000: "1,000", 10_000: "10,000"}
     assert [text for _, text in plain_scale([0.91, 0.96]).ticks][:2] == ["0.91", "0.92"]
 

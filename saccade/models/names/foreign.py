@@ -28,7 +28,9 @@ TABLES = (
 OTHERS = frozenset({"xlnet"})  # which learns its words in any order
 
 
-def foreign_encoder(kind: str, values: dict[str, Any], folder: Path) -> ForeignEncoderConfig | None:
+def foreign_encoder(
+    kind: str, values: dict[str, Any], folder: Path
+) -> ForeignEncoderConfig | None:
     """The encoder that a config.json speaks of; None where it speaks of no texts."""
     if "auto_map" in values and not _known(kind):
         raise ConfigError(

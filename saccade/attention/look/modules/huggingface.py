@@ -17,7 +17,9 @@ SETTING = "_attn_implementation_internal"
 
 
 @contextmanager
-def visible_kernels(model: nn.Module, *, gradients: bool = False) -> Generator[None, None, None]:
+def visible_kernels(
+    model: nn.Module, *, gradients: bool = False
+) -> Generator[None, None, None]:
     """Let what runs FlashAttention, flex or a kernel of the hub run torch's fused attention.
 
     Only the plain formula computes weights, so with `gradients` all run that one. `generate` compiles a model with a static cache on its own; not in here.

@@ -97,11 +97,16 @@ def fine_tuned(
         begun = time.perf_counter()
         trainer.train()
         seconds = time.perf_counter() - begun
-        prefix = "eval_"
-        validated = [
-            {name.removeprefix(prefix): value for name, value in line.items()}
-            for line in trainer.state.log_history
-            if prefix + deciding.figure in line
-        ]
+    return seconds, _best(trainer.state.log_history, deciding)
+
+
+def _best(history: list[dict[str, Any]], deciding: Deciding) -> dict[str, float]:
+    """Of all that it has told, the figures of its best validation."""
+    prefix = "eval_"
+    validated = [
+        {name.removeprefix(prefix): value for name, value in line.items()}
+        for line in history
+        if prefix + deciding.figure in line
+    ]
     best = max if deciding.higher else min
-    return seconds, best(validated, key=lambda one: one[deciding.figure])
+    return best(validated, key=lambda one: one[deciding.figure])

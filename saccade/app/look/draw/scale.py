@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROOM = 1.15  # on a logarithmic axis, beyond the first and the last point
+PLAIN = 5  # from this power of ten on, numbers are written as powers
 MARGIN = 0.08  # on a plain one, as a share of the range
 
 
@@ -55,5 +56,8 @@ def log_scale(values: list[float]) -> Scale:
 
 
 def _power(times: int, power: int) -> str:
+    """Numbers that people read at a glance are written out."""
+    if 0 <= power < PLAIN:
+        return f"{times * 10**power:,}"
     shown = f"10{str(power).translate(SUPERSCRIPTS)}"
     return shown if times == 1 else f"{times}·{shown}"

@@ -45,6 +45,8 @@ def test_a_plain_axis_holds_its_values_and_has_ticks_to_read(drawn: list[float])
 def test_ticks_say_what_they_are() -> None:
     told = {value: text for value, text in log_scale([2e15, 9e15]).ticks if text}
     assert told == {1e15: "10¹⁵", 2e15: "2·10¹⁵", 5e15: "5·10¹⁵", 1e16: "10¹⁶", 2e16: "2·10¹⁶"}
+    few = {value: text for value, text in log_scale([30.0, 4e4]).ticks if text}
+    assert few == {100: "100", 1000: "1,000", 10_000: "10,000"}
     assert [text for _, text in plain_scale([0.91, 0.96]).ticks][:2] == ["0.91", "0.92"]
 
 
@@ -55,6 +57,14 @@ def chart(**more: Any) -> Canvas:
     close = [Mark(f"resnet-{n}", 1e9 * (1 + n / 50), 0.9, 0.9, 0.9) for n in range(4)]
     panels = [Panel("a & <b>", {"vit": marks, "resnet": close}), Panel("c", {"vit": marks[:1]})]
     return draw_chart(panels, x_title="compute", y_title="top-1", **more)
+
+
+def test_a_mark_without_a_name_has_no_words() -> None:
+    marks = [Mark(name, 10.0, value, value, value) for name, value in (("", 0.1), ("b", 0.2))]
+    with_one = draw_chart([Panel("p", {"s": marks})], x_title="x", y_title="y")
+    with_none = draw_chart([Panel("p", {"s": [marks[0]] * 2})], x_title="x", y_title="y")
+    assert [words.text for words in with_one.words if words.text in ("", "b")] == ["b"]
+    assert all(words.text for words in with_none.words)
 
 
 def test_marks_lie_where_the_axes_say() -> None:

@@ -22,6 +22,10 @@ class ModelConfig(ABC):
     def build(self) -> nn.Module:
         """Fresh weights, from torch's global random state."""
 
+    def stands_in_for(self, other: "ModelConfig") -> bool:
+        """Whether a recipe of the other model is one for this as well."""
+        return type(self) is type(other)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WordModelConfig(ModelConfig):

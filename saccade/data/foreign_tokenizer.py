@@ -2,10 +2,12 @@
 
 tokenizer.json says everything by itself. Before it there were a vocab.txt for WordPiece, as BERT
 and MPNet have it, and a vocab.json with a merges.txt for byte-level pairs, as GPT-2 and RoBERTa
-have it; tokenizer_config.json then says what becomes of capitals. Nothing in a folder is run.
+have it; tokenizer_config.json then says what becomes of capitals. A model of SentencePiece is put
+into that form by transformers, where it is installed. Nothing in a folder is run.
 """
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ from saccade.errors import RunError
 from saccade.printable import printable
 from saccade.regular import regular_file
 
+SENTENCE_PIECE = ("spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
+
 
 def read_tokenizer(folder: Path) -> Vocabulary | None:
     """That of a folder, None where there is none."""
@@ -42,7 +46,27 @@ def read_tokenizer(folder: Path) -> Vocabulary | None:
         return _word_pieces(folder)
     if (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
         return _byte_pairs(folder)
+    if any((folder / name).is_file() for name in SENTENCE_PIECE):
+        return _converted(folder)
     return None
+
+
+def _converted(folder: Path) -> Vocabulary:
+    """As transformers makes one file of a SentencePiece model."""
+    name = printable(folder)
+    try:
+        import_module("sentencepiece")
+        library: Any = import_module("transformers")
+    except ImportError as error:
+        raise RunError(
+            f"the tokenizer of {name} is SentencePiece's, and to read it needs {error.name}, which "
+            "is not installed: pip install 'saccade[huggingface]', or put a tokenizer.json there"
+        ) from error
+    with refused_as(RunError, f"{name} has no tokenizer that transformers can read"):
+        given = {"local_files_only": True, "trust_remote_code": False}
+        found = library.AutoTokenizer.from_pretrained(str(folder), **given)
+        text = found.backend_tokenizer.to_str()
+        return Vocabulary.checked(Tokenizer.from_str(text), folder)
 
 
 def _word_pieces(folder: Path) -> Vocabulary:

@@ -65,11 +65,13 @@ class SpecialNames(NamedTuple):
 
 
 BERT = SpecialNames("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
+ALBERT = SpecialNames("<pad>", "[CLS]", "[SEP]", "<unk>", "[MASK]")
+XLNET = SpecialNames("<pad>", "<cls>", "<sep>", "<unk>", "<mask>")  # and Funnel; has <s> as well
 MPNET = SpecialNames("<pad>", "<s>", "</s>", "[UNK]", "<mask>")
 ROBERTA = SpecialNames("<pad>", "<s>", "</s>", "<unk>", "<mask>")
 MARIAN = SpecialNames("<pad>", "<pad>", "</s>", "<unk>", "<mask>")  # its texts start with padding
 GPT_2 = SpecialNames(*("<|endoftext|>",) * 4, mask="<mask>")
-KNOWN = (SpecialNames(*CONTROL, mask=HIDDEN), BERT, MPNET, ROBERTA, MARIAN, GPT_2)
+KNOWN = (SpecialNames(*CONTROL, mask=HIDDEN), BERT, ALBERT, XLNET, MPNET, ROBERTA, MARIAN, GPT_2)
 
 Level = Literal["bpe", "words", "characters"]
 

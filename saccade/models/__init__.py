@@ -19,6 +19,7 @@ from saccade.models.text import rnn_language as language
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
 from saccade.models.text.electra import ElectraConfig
+from saccade.models.text.foreign import ForeignEncoderConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
@@ -38,6 +39,7 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "gpt": GptConfig,
     "bert": BertConfig,
     "electra": ElectraConfig,
+    "transformers": ForeignEncoderConfig,
     "seq2seq": Seq2SeqConfig,
     "rnn-attention": RnnAttentionConfig,
     "convolutional": ConvSeq2SeqConfig,

@@ -1,5 +1,6 @@
 """What tasks, trainer and decoder may ask of a model; each model offers what it can."""
 
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
@@ -110,6 +111,24 @@ class ScoresTexts(TextEncoder, Protocol):
 
     def scores(self, hidden: Float[Tensor, "words D"], rows: Rows, /) -> Float[Tensor, "n labels"]:
         """For every sequence of `rows`, also those that only fill its shape; or for every token."""
+        ...
+
+
+@runtime_checkable
+class ReadsElsewhere(Protocol):
+    """It reads what it says of a text at another token than the first."""
+
+    def read_at(self, tokens: int, /) -> int | None:
+        """At which of so many; None: from the mean of all."""
+        ...
+
+
+@runtime_checkable
+class KnowsPublishedNames(Protocol):
+    """Its tensors have names in files of others that follow from what it was built as."""
+
+    def published_names(self, given: Collection[str], /) -> Mapping[str, str]:
+        """Our names to those of a file that holds the given ones."""
         ...
 
 

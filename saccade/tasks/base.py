@@ -260,6 +260,15 @@ class TaskSettings(ABC):
         """Which data, in a few words; runs of equal data can be compared."""
         return printable(Path(self.data).name) if self.data else "built-in data"
 
+    @property
+    def labelled_items(self) -> int | None:
+        """How many items with labels there are to learn from; None where nobody has said."""
+        return None
+
+    def with_every_label(self) -> "TaskSettings":
+        """The same data, none of their labels kept back."""
+        return self
+
     def multiply_adds(self, model: ModelConfig) -> int | None:
         """What one forward pass costs over one of what batches count; None: nobody has counted."""
         return None

@@ -65,7 +65,7 @@ def _frozen(model: nn.Module, settings: TrainSettings) -> set[nn.Parameter]:
         return set()
     part = model.slow_part if isinstance(model, HasEncoderRate) else None
     layered = model if isinstance(model, HasLayers) else part
-    if not isinstance(layered, HasLayers):
+    if not isinstance(layered, HasLayers) or not layered.layers_upwards():
         raise ConfigError(
             f"freeze={settings.freeze}: {type(model).__name__} does not say which of its layers "
             "lies above which; leave it at 0"

@@ -57,7 +57,7 @@ def rate_scales(model: nn.Module, settings: TrainSettings) -> dict[nn.Parameter,
     if settings.layer_decay == 1:
         return scales
     layered = model if isinstance(model, HasLayers) else part
-    if not isinstance(layered, HasLayers):
+    if not isinstance(layered, HasLayers) or not layered.layers_upwards():
         raise ConfigError(
             f"layer_decay={settings.layer_decay}: {type(model).__name__} does not say which of its "
             "layers lies above which; leave it at 1"

@@ -37,7 +37,7 @@ GENERATIONS = 20  # kept of a lineage
 
 
 def adopted(recipe: Recipe, out: Path, *, start_over: bool = False) -> Recipe:
-    """The recipe with the sizes that its start tells, where that is of the same family.
+    """The recipe with the model that its start tells, where that is of its family or stands in.
 
     A run that was begun has them already, and its start may be gone.
     """
@@ -49,7 +49,7 @@ def adopted(recipe: Recipe, out: Path, *, start_over: bool = False) -> Recipe:
         told = before.model if before.init == recipe.located().init else None
     else:
         told = described(local_folder(recipe.init))
-    if told is None or type(told) is not type(recipe.model):
+    if told is None or not told.stands_in_for(recipe.model):
         return recipe
     own = {name: value for name, value in vars(recipe.model).items() if name in OWN}
     return replace(recipe, model=replace(told, **own))

@@ -118,6 +118,21 @@ def test_a_look_has_layers_heads_and_the_rollout(model: MaskedModel) -> None:
         model.look(TEXT, LookSettings(most_tokens=3))
 
 
+@pytest.mark.slow
+def test_an_electra_is_trained_and_used_by_the_same_commands(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
+    run_folder, small = tmp_path / "electra", ["--train.steps", "3", "--train.device", "cpu"]
+    data = ["--sentences", "60", "--vocabulary", "320", "--model.depth", "1"]
+    assert run(capsys, "train", "electra", *data, *small, "--out", run_folder)[0] == 0
+    figures = json.loads(run(capsys, "eval", run_folder, "--json")[1])
+    assert {"loss", "accuracy", "replaced", "recall"} <= set(figures)
+    _, out, _ = run(capsys, "predict", run_folder, "The old ___ is here.")
+    assert out.startswith("The old ")
+    assert run(capsys, "look", run_folder, TEXT, "-o", tmp_path / "look.html")[0] == 0
+
+
 def test_it_is_served(filler: Path, model: MaskedModel) -> None:
     with LocalServer([filler]) as server:
         answer = server.predict([TEXT, "___"], n_best=7).json()["predictions"]

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tests.data.tokenizers_made import (
     write_byte_pairs,
     write_word_pieces,
 )
+from tests.models.foreigners import albert_like, t5_like, xlnet_like
 
 READ = [*TEXTS, "Naïve BAKERS' 麺 cafés", "", "[MASK] </s> <mask>", "  two  blanks\tand\nlines "]
 PAIRS = list(pairwise(READ))
@@ -185,4 +187,56 @@ def test_one_that_is_too_large_is_not_even_read(
     write_word_pieces(tmp_path, bert_like())
     monkeypatch.setattr(module, "MAX_BYTES", 100)
     with pytest.raises(RunError, match=r"vocab\.txt is not of a tokenizer: it has over 100 bytes"):
+        read_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("made", "special", "read"),
+    [
+        (albert_like, (0, 2, 3, 1, 4), [2, ..., 3]),
+        (xlnet_like, (5, 3, 4, 0, 6), [..., 4, 3]),  # it has RoBERTa's names too
+        (t5_like, (0, 0, 1, 2, None), [..., 1]),
+    ],
+)
+def test_special_tokens_of_other_families_are_found(
+    made: Callable[[], Tokenizer], special: tuple[int | None, ...], read: list[Any], tmp_path: Path
+) -> None:
+    made().save(str(tmp_path / "tokenizer.json"))
+    found = read_tokenizer(tmp_path)
+    assert found is not None
+    assert found.special == special
+    (reading,) = found.readings([("a",)])
+    assert [None if one is ... else one for one in read] == [
+        token if side is None else None for token, side in zip(reading.tokens, reading.sides)
+    ]
+
+
+def test_a_sentence_piece_model_is_read_by_transformers_or_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spiece.model").write_bytes(b"pieces")
+
+    def absent(name: str) -> Any:
+        raise ImportError(name=name)
+
+    monkeypatch.setattr(module, "import_module", absent)
+    with pytest.raises(RunError, match=r"needs sentencepiece, which is not installed.*huggingface"):
+        read_tokenizer(tmp_path)
+    asked: dict[str, Any] = {}
+
+    def from_pretrained(folder: str, **given: Any) -> Any:
+        asked.update(given, folder=folder)
+        return SimpleNamespace(backend_tokenizer=t5_like())
+
+    def there(name: str) -> Any:
+        return library
+
+    library = SimpleNamespace(AutoTokenizer=SimpleNamespace(from_pretrained=from_pretrained))
+    monkeypatch.setattr(module, "import_module", there)
+    found = read_tokenizer(tmp_path)
+    assert found is not None
+    assert found.encode("bread") == t5_like().encode("bread", add_special_tokens=False).ids
+    assert (asked["trust_remote_code"], asked["local_files_only"]) == (False, True)
+    library.AutoTokenizer.from_pretrained = None
+    with pytest.raises(RunError, match="has no tokenizer that transformers can read"):
         read_tokenizer(tmp_path)

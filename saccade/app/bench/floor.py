@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from saccade.app.bench.timing import Work, measure
+from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.transformer import TransformerConfig
@@ -65,6 +66,19 @@ def language_flops(config: GptConfig, rows: int, window: int) -> float:
     linear = 2 * rows * window * (12 * layers * D**2 + D * config.vocabulary)
     pairs = rows * window * (window + 1) // 2
     return float(BACKWARD * (linear + 4 * D * layers * pairs))
+
+
+def masked_flops(config: BertConfig, lengths: Sequence[int], hidden: int) -> float:
+    """Of one update of a BERT on texts of these lengths, no padding, of which words are hidden.
+
+    A layer has 4D² + 2DF weights, and all words of a text look at each other; the hidden ones
+    alone meet the D² before the output, and the output.
+    """
+    D, F, layers = config.width, config.hidden, config.depth
+    linear = 2 * sum(lengths) * layers * (4 * D**2 + 2 * D * F)
+    output = 2 * hidden * (D**2 + D * config.vocabulary)
+    pairs = sum(n * n for n in lengths)
+    return float(BACKWARD * (linear + output + 4 * D * layers * pairs))
 
 
 class Products(TorchDispatchMode):

@@ -14,6 +14,7 @@ from saccade.data.batches import pad
 from saccade.data.vocabulary import CONTROL, OURS, Vocabulary
 from saccade.tasks.base import Preparation, Task
 from saccade.tasks.language.task import LanguageSettings
+from saccade.tasks.masked.task import MaskedLanguageModelling, MaskedSettings
 from saccade.tasks.tokenizer import tokenizer_asset
 from saccade.tasks.translation.task import TranslationSettings
 
@@ -114,14 +115,14 @@ def translation_task(
                 budget=2 * longest * len(sentences.sources),
                 seed=0,
                 batching="mixed",
-                folder=_with_tokenizer(folder, vocabulary),
+                folder=_with_tokenizer(folder, numbered(vocabulary)),
             )
         )
 
 
-def _with_tokenizer(folder: str, vocabulary: int) -> Path:
+def _with_tokenizer(folder: str, vocabulary: Vocabulary) -> Path:
     """A folder with an asset of the task, as a run that was started before has it."""
-    for name, content in tokenizer_asset(numbered(vocabulary)).items():
+    for name, content in tokenizer_asset(vocabulary).items():
         Path(folder, name).write_bytes(content)
     return Path(folder)
 
@@ -137,8 +138,29 @@ def language_task(*, rows: int, window: int, vocabulary: int, seed: int = 0) -> 
         settings = LanguageSettings(
             data=folder, unit="stream", window=window, level="words", vocabulary=vocabulary
         )
-        kept = _with_tokenizer(folder, vocabulary)
+        kept = _with_tokenizer(folder, numbered(vocabulary))
         return settings.prepare(Preparation(budget=rows * window, seed=seed, folder=kept))
+
+
+def masked_task(
+    count: int, *, lengths: tuple[int, int], vocabulary: int, seed: int = 0
+) -> MaskedLanguageModelling:
+    """The task as `saccade train` makes it from a text, all sentences in one batch.
+
+    Lengths between the two given, START and END counted.
+    """
+    rng = torch.Generator().manual_seed(seed)
+    shortest, longest = lengths
+    sizes = torch.randint(shortest - 2, longest - 1, (count,), generator=rng).tolist()
+    every = [torch.randint(len(CONTROL) + 1, vocabulary, (n,), generator=rng) for n in sizes]
+    with TemporaryDirectory() as folder:
+        for split, rows in (("train", every), ("valid", every[:1])):
+            text = "\n".join(_text(row.tolist()) for row in rows)
+            Path(folder, f"{split}.txt").write_text(text + "\n")
+        settings = MaskedSettings(data=folder, window=longest, level="words", vocabulary=vocabulary)
+        kept = _with_tokenizer(folder, numbered(vocabulary, masks=True))
+        how = Preparation(budget=longest * count, seed=seed, batching="mixed", folder=kept)
+        return settings.prepare(how)
 
 
 def word(token: int) -> str:
@@ -149,6 +171,7 @@ def _text(tokens: Sequence[int]) -> str:
     return " ".join(map(word, tokens))
 
 
-def numbered(size: int) -> Vocabulary:
+def numbered(size: int, *, masks: bool = False) -> Vocabulary:
     """Words that are the numbers of their tokens: all equally frequent, the alphabet decides."""
-    return Vocabulary.train([_text(range(len(CONTROL), size))], level="words", size=size)
+    words = _text(range(len(CONTROL) + masks, size))
+    return Vocabulary.train([words], level="words", size=size, masks=masks)

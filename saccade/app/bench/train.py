@@ -1,23 +1,20 @@
 """`saccade bench train`: an update of the weights, beside the same update by others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from saccade.app.bench.contenders import TrainContenders
 from saccade.app.bench.floor import Machine, language_flops, training_flops
-from saccade.app.bench.ours import mean_loss, updates
 from saccade.app.bench.peers import hugging_face_gpt2, marian, nano_gpt, torch_transformer
-from saccade.app.bench.peers.plain_training import training_steps
-from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
+from saccade.app.bench.race import Race, Tell, Workload
 from saccade.app.bench.sentences import language_task, translation_task
 from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Entries, Size
 from saccade.config import check_fraction, check_positive
 from saccade.models.text.gpt import GptConfig
-from saccade.tasks.base import Task
 
 LANGUAGE: dict[Size, GptConfig] = {
     "small": GptConfig(vocabulary=8000, width=256, depth=4, heads=4, longest=256, dropout=0.0),
@@ -78,7 +75,7 @@ def _translation(bench: TrainBench, machine: Machine) -> Entries:
     model = config.build().to(bench.where)
     task = translation_task(sentences, vocabulary=config.vocabulary, smoothing=SMOOTHING)
     batch = sentences.padded().to(bench.where)
-    fair = _TrainContenders(bench, model, task, batch, sentences.padding)
+    fair = TrainContenders(bench, model, task, batch, sentences.padding)
 
     def torch_one(*, drop_attention: bool = False) -> nn.Module:
         one = torch_transformer.TorchTranslator(
@@ -122,7 +119,7 @@ def _language(bench: TrainBench, machine: Machine) -> Entries:
     task = language_task(rows=rows, window=window, vocabulary=config.vocabulary, seed=bench.seed)
     words = task.batch(0).words.padded()
     batch = tuple(x.to(bench.where) for x in (words, task.batch(0).labels.view_as(words)))
-    fair = _TrainContenders(bench, model, task, batch, 0.0)
+    fair = TrainContenders(bench, model, task, batch, 0.0)
 
     def nano() -> nn.Module:
         one = nano_gpt.NanoGpt(config)
@@ -150,41 +147,3 @@ def _language(bench: TrainBench, machine: Machine) -> Entries:
         fair.peer("nanogpt-compiled", nano),
         fair.peer("huggingface-compiled", hugging_face, hugging_face_gpt2.NEEDS),
     ]
-
-
-@dataclass(frozen=True)
-class _TrainContenders:
-    """What all contenders of a race share."""
-
-    bench: TrainBench
-    model: nn.Module
-    task: Task[Any]
-    batch: tuple[Tensor, ...]
-    padding: float
-
-    @cached_property
-    def loss(self) -> float:
-        return mean_loss(self.model, self.task, self.bench.where)
-
-    def ours(self) -> list[Contender]:
-        def make(compiled: bool) -> Callable[[], CheckedWork]:
-            return lambda: CheckedWork(
-                updates(self.bench, self.model, self.task, compiled=compiled)
-            )
-
-        return [
-            Contender(SACCADE, make(False), padding=self.task.padding),
-            Contender(f"{SACCADE}-compiled", make(True), padding=self.task.padding),
-        ]
-
-    def peer(self, name: str, build: Callable[[], nn.Module], needs: str = "") -> Contender:
-        """A module whose forward pass gives the mean loss; compiled where its name says so."""
-
-        def make() -> CheckedWork:
-            with self.bench.where:  # fresh weights are drawn there
-                model = build()
-            differs = abs(model.eval()(*self.batch).item() - self.loss)
-            run = torch.compile(model.train()) if name.endswith("compiled") else model.train()
-            return CheckedWork(training_steps(self.bench, model, lambda: run(*self.batch)), differs)
-
-        return Contender(name, make, needs, self.padding)

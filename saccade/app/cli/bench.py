@@ -8,9 +8,11 @@ import torch
 import tyro
 
 from saccade.app.bench.decode import DecodeBench
+from saccade.app.bench.finetune import FineTuneBench
 from saccade.app.bench.floor import measure_machine
 from saccade.app.bench.growth import GrowthBench
 from saccade.app.bench.look import LookBench, LookCost, errors, run_look_bench, table
+from saccade.app.bench.pretrain import PretrainBench
 from saccade.app.bench.race import or_dash
 from saccade.app.bench.rnn import RnnBench
 from saccade.app.bench.settings import RaceSettings, Result
@@ -25,6 +27,8 @@ USAGE = """usage: saccade bench WHAT …
 Measure Saccade beside what a user would pick instead, in the same run.
 
   train     an update of a Transformer and of a language model
+  pretrain  an update of a BERT that fills hidden words
+  finetune  a classifier of texts from given weights, beside Hugging Face's Trainer
   decode    greedy decoding and beam search of a Transformer
   vision    an update and the class scores of ViT, Swin, ConvNeXt, MViT and ResNet
   rnn       an RNN with attention beside a loop over single words
@@ -36,6 +40,8 @@ Measure Saccade beside what a user would pick instead, in the same run.
 Settings = TypeVar("Settings")
 BENCHES: dict[str, type[RaceSettings] | type[LookBench]] = {
     "train": TrainBench,
+    "pretrain": PretrainBench,
+    "finetune": FineTuneBench,
     "decode": DecodeBench,
     "vision": VisionBench,
     "rnn": RnnBench,

@@ -1,5 +1,6 @@
 """`saccade compare RUN …`: finished runs beside one another, as a table and as a figure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -7,18 +8,20 @@ import tyro
 
 from saccade.app.cli.inputs import say_written
 from saccade.app.cli.output import counting, print_json, show_table, tell, warnings_said
-from saccade.app.compare.runs import SIZES, FinishedRun, SeedGroup, points_of, read_finished
+from saccade.app.compare.runs import SERIES, SIZES, FinishedRun, SeedGroup, points_of, read_finished
 from saccade.app.look.draw.chart import Mark, Panel, draw_chart
 from saccade.app.look.draw.figure import write
 from saccade.errors import ConfigError
 from saccade.printable import printable
 
-Size = Literal["compute", "multiply-adds", "parameters", "seen"]
+Size = Literal["compute", "multiply-adds", "parameters", "seen", "labels"]
+Series = Literal["family", "start"]
 TITLES = {
     "compute": "training compute in FLOPs",
     "multiply-adds": "multiply-adds of a forward pass",
     "parameters": "parameters",
     "seen": "{} learnt from",
+    "labels": "labelled items",
 }
 
 
@@ -28,6 +31,7 @@ def compare_command(
     *,
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
     x: Size | None = None,
+    by: Series | None = None,
     figure: str = "",
     split: str = "",
     json: bool = False,
@@ -38,12 +42,15 @@ def compare_command(
     `saccade eval RUN --keep` has kept it. Runs that differ in nothing but the seed are one point:
     their mean, with the smallest and the largest. Training compute is 3 · 2 · multiply-adds ·
     images learnt from: a backward pass costs two forward ones. With --out they are drawn, a
-    line for each family of models, a panel for each data set.
+    line for each family of models, a panel for each data set. With --x labels they are set against
+    how many labelled items there were to learn from, a line for each start.
 
     Args:
         runs: folders of runs.
         out: a .svg or .png file.
         x: what the figure is drawn against; training compute where all runs have it counted.
+        by: what the runs of a line have in common: the family of models, or what they started
+            from (--init), which is the default with --x labels.
         figure: such as top1; by default the one that decided which weights are best.
         split: of which data, by kept scores: test.
         json: print every point with its runs, as JSON.
@@ -57,8 +64,8 @@ def compare_command(
         for number, run in enumerate(runs):
             found.append(read_finished(Path(run), figure=figure, split=split))
             progress(number + 1, len(runs))
-    points = points_of(found)
-    against = _against(points, x)
+    against = _against(found, x)
+    points = points_of(found, against=against, by=by or ("start" if x == "labels" else "family"))
     held_out = f"{found[0].label}, {split or 'validation'}"
     if json:
         print_json([_described(point, held_out) for point in points])
@@ -68,27 +75,29 @@ def compare_command(
         unit = found[0].recipe.task.budget_unit
         with warnings_said():
             titles = {"x_title": TITLES[against].format(unit), "y_title": held_out}
-            canvas = draw_chart(_panels(points, against), **titles)
+            canvas = draw_chart(_panels(points), **titles)
             drawn = canvas.png() if out.suffix == ".png" else canvas.svg().encode()
         say_written(write(out, drawn))
 
 
-def _against(points: list[SeedGroup], asked: Size | None) -> str:
-    """What all points have counted; refuses what one has not."""
-    for point in points if asked else ():
-        if point.size(asked or "") is None:
-            known = [name for name in SIZES if all(p.size(name) is not None for p in points)]
+def _against(runs: list[FinishedRun], asked: Size | None) -> Size:
+    """What all runs have counted; refuses what one has not."""
+    if asked is None:
+        counted = all(run.compute is not None for run in runs)
+        return "compute" if counted else "parameters"
+    for run in runs:
+        if SIZES[asked](run) is None:
+            known = [name for name, size in SIZES.items() if all(size(r) is not None for r in runs)]
             raise ConfigError(
-                f"--x {asked}: nobody has counted it of {printable(point.runs[0].path)}; there are:"
+                f"--x {asked}: nobody has counted it of {printable(run.path)}; there are:"
                 f" {', '.join(known)}"
             )
-    counted = all(point.size("compute") is not None for point in points)
-    return asked or ("compute" if counted else "parameters")
+    return asked
 
 
 def _titles(points: list[SeedGroup]) -> dict[tuple[str, str], str]:
     """What each of the data is called: its name, or where it lies if another has the name too."""
-    every = dict.fromkeys(point.runs[0].data for point in points)
+    every = dict.fromkeys(point.data for point in points)
     names = [name for _, name in every]
     return {
         (place, name): name if names.count(name) == 1 else f"{name}: {printable(place)}"
@@ -96,13 +105,15 @@ def _titles(points: list[SeedGroup]) -> dict[tuple[str, str], str]:
     }
 
 
-def _panels(points: list[SeedGroup], against: str) -> list[Panel]:
+def _panels(points: list[SeedGroup]) -> list[Panel]:
+    """Points that their place tells apart need no names."""
     panels = {data: Panel(title, {}) for data, title in _titles(points).items()}
     for point in points:
-        x, values = point.size(against), point.values
+        x, values = point.size(point.against), point.values
         assert x is not None
-        mark = Mark(point.name, x, point.mean, min(values), max(values))
-        panels[point.runs[0].data].series.setdefault(point.series, []).append(mark)
+        name = "" if point.against == "labels" else point.name
+        mark = Mark(name, x, point.mean, min(values), max(values))
+        panels[point.data].series.setdefault(point.series, []).append(mark)
     for panel in panels.values():
         for marks in panel.series.values():
             marks.sort(key=lambda mark: mark.x)
@@ -111,41 +122,47 @@ def _panels(points: list[SeedGroup], against: str) -> list[Panel]:
 
 def _print(points: list[SeedGroup], held_out: str) -> None:
     unit = points[0].runs[0].recipe.task.budget_unit
-    sizes = "parameters", "multiply-adds", f"{unit} learnt from", "compute"
+    asked = points[0].against == "labels"
+    sizes = {
+        **({"labels": TITLES["labels"]} if asked else {}),
+        "parameters": "parameters",
+        "multiply-adds": "multiply-adds",
+        "seen": f"{unit} learnt from",
+        "compute": "compute",
+    }
     several = any(len(point.runs) > 1 for point in points)
     spread = ("runs", "smallest", "largest") if several else ()
-    head = ("family", "run", *sizes, held_out, *spread)
+    head = (points[0].by, "run", *sizes.values(), held_out, *spread)
     for number, (data, title) in enumerate(_titles(points).items()):
         if number:
             tell("")
         tell(f"{title}:")
-        rows = [_row(point)[: len(head)] for point in points if point.runs[0].data == data]
+        rows = [_row(point, list(sizes))[: len(head)] for point in points if point.data == data]
         show_table(rows, head=head)
 
 
-def _row(point: SeedGroup) -> tuple[str, ...]:
-    sizes = [_count(point.size(name)) for name in ("parameters", "multiply-adds", "seen")]
-    compute = point.size("compute")
+def _row(point: SeedGroup, sizes: Sequence[str]) -> tuple[str, ...]:
     return (
         point.series,
         point.name,
-        *sizes,
-        "–" if compute is None else f"{compute:.2e}",
+        *(_count(point.size(name), name) for name in sizes),
         f"{point.mean:.4f}",
         str(len(point.runs)),
         *(f"{one(point.values):.4f}" for one in (min, max)),
     )
 
 
-def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"
+def _count(value: float | None, of: str) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2e}" if of == "compute" else f"{value:,.0f}"
 
 
 def _described(point: SeedGroup, held_out: str) -> dict[str, Any]:
     return {
-        "family": point.series,
+        **{by: of(point.runs[0]) for by, of in SERIES.items()},
         "name": point.name,
-        "data": point.runs[0].data[1],
+        "data": point.data[1],
         **{name.replace("-", "_"): point.size(name) for name in SIZES},
         "figure": held_out,
         "mean": point.mean,

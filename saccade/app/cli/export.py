@@ -26,10 +26,10 @@ def export_command(
     Of models of words: ctranslate2 is a fast engine for Transformer and GPT models on CPUs and
     GPUs; `saccade predict --engine ctranslate2` uses it from here. onnx writes encoder.onnx and
     decoder.onnx, one step of decoding with its memory going in and out, for any model and any
-    runtime of that format. Of classifiers: huggingface is a folder for transformers'
-    from_pretrained, timm one for timm.create_model, and onnx a graph from images to scores. The
-    folder holds the tokenizer or the names of the classes, and a README that says what goes in and
-    what comes out.
+    runtime of that format. Of Transformer, GPT and BERT models and of classifiers: huggingface is a
+    folder for transformers' from_pretrained. Of classifiers of images: timm is one for
+    timm.create_model, and onnx a graph from images to scores. The folder holds the tokenizer or the
+    names of the classes, and a README that says what goes in and what comes out.
 
     Args:
         run: folder of the run.

@@ -1,6 +1,7 @@
 """Finished runs beside one another: what each cost, and how well it does.
 
-Runs that differ in nothing but the seed are one point, with their mean and their range.
+Runs that differ in nothing but the seed are one point, with their mean and their range. What they
+are set against is a function of a run, and so is the line that a point is on.
 """
 
 import json
@@ -53,9 +54,9 @@ class FinishedRun:
         return float(PASSES * OPERATIONS * self.multiply_adds * self.seen)
 
     @property
-    def data(self) -> tuple[str, str]:
-        """Which it learnt: where they are, and their name."""
-        return self.recipe.task.data, self.recipe.task.data_name
+    def start(self) -> str:
+        """What its weights were before it learnt this."""
+        return f"from {Path(self.recipe.init).name}" if self.recipe.init else "from nothing"
 
     @property
     def key(self) -> str:
@@ -63,7 +64,7 @@ class FinishedRun:
         table = to_table(self.recipe)
         harmless = {*HARMLESS, "seed"}
         how = {name: value for name, value in table["train"].items() if name not in harmless}
-        parts = table["model"], table["task"], how, table.get("changes")
+        parts = table["model"], table["task"], how, table.get("changes"), table.get("init")
         return json.dumps(parts, sort_keys=True, default=str)
 
 
@@ -121,13 +122,25 @@ def _check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> No
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """One run, or several that differ in nothing but the seed."""
+    """One run, or several that differ in nothing but the seed.
+
+    It is set `against` one of the sizes, on a line with all that are alike by one of the series.
+    """
 
     runs: tuple[FinishedRun, ...]
+    against: str = "compute"
+    by: str = "family"
 
     @property
     def series(self) -> str:
-        return series(self.runs[0].recipe.model)
+        return SERIES[self.by](self.runs[0])
+
+    @property
+    def data(self) -> tuple[str, str]:
+        """Which they learnt, however many of their labels: where they are, and their name."""
+        task = self.runs[0].recipe.task
+        task = task.with_every_label() if self.against == "labels" else task
+        return task.data, task.data_name
 
     @property
     def name(self) -> str:
@@ -158,10 +171,17 @@ SIZES: dict[str, Callable[[FinishedRun], float | None]] = {
     "multiply-adds": lambda run: run.multiply_adds,
     "parameters": lambda run: run.parameters,
     "seen": lambda run: run.seen,
+    "labels": lambda run: run.recipe.task.labelled_items,
+}
+SERIES: dict[str, Callable[[FinishedRun], str]] = {
+    "family": lambda run: series(run.recipe.model),
+    "start": lambda run: run.start,
 }
 
 
-def points_of(runs: Iterable[FinishedRun]) -> list[SeedGroup]:
+def points_of(
+    runs: Iterable[FinishedRun], *, against: str = "compute", by: str = "family"
+) -> list[SeedGroup]:
     """Runs by what but the seed sets them apart, in the order of data, series and size."""
     every = list(runs)
     figures = {run.figure: run.path for run in every}
@@ -181,14 +201,15 @@ def points_of(runs: Iterable[FinishedRun]) -> list[SeedGroup]:
                     " and seed are equal; leave one out"
                 )
         group.append(run)
-    points = [SeedGroup(tuple(sorted(group, key=_seed))) for group in groups.values()]
-    where = list(dict.fromkeys(run.data for run in every))
-    return sorted(points, key=lambda p: (where.index(p.runs[0].data), p.series, _sizes(p), p.name))
+    of_seeds = (tuple(sorted(group, key=_seed)) for group in groups.values())
+    points = [SeedGroup(group, against, by) for group in of_seeds]
+    where = list(dict.fromkeys(point.data for point in points))
+    return sorted(points, key=lambda p: (where.index(p.data), p.series, _sizes(p), p.name))
 
 
 def _seed(run: FinishedRun) -> int:
     return run.recipe.train.seed
 
 
-def _sizes(point: SeedGroup) -> tuple[float, float]:
-    return point.size("compute") or 0.0, float(point.runs[0].parameters)
+def _sizes(point: SeedGroup) -> tuple[float, ...]:
+    return tuple(point.size(name) or 0.0 for name in (point.against, "parameters"))

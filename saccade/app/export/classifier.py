@@ -145,10 +145,10 @@ def _fill_onnx(run: LoadedRun, folder: Path, quantization: str) -> str:
 
 EXPORTS: dict[str, Exporter] = {
     "huggingface": Exporter(
-        check=partial(_check, huggingface), fill=_fill_huggingface, asset=ASSET
+        check=partial(_check, huggingface), fill=_fill_huggingface, assets=(ASSET,)
     ),
-    "timm": Exporter(check=partial(_check, timm), fill=_fill_timm, asset=ASSET),
+    "timm": Exporter(check=partial(_check, timm), fill=_fill_timm, assets=(ASSET,)),
     "onnx": Exporter(
-        check=_check_onnx, fill=_fill_onnx, asset=ASSET, packages=("onnx", "onnxscript")
+        check=_check_onnx, fill=_fill_onnx, assets=(ASSET,), packages=("onnx", "onnxscript")
     ),
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 from torch import Tensor
 
@@ -13,7 +13,7 @@ from saccade.models.vision.swin import SwinConfig
 from saccade.printable import printable
 
 State = dict[str, Tensor]
-INSTEAD = "--to onnx takes it"
+ONNX = "--to onnx takes it"
 
 
 def as_it_is(config: Any, state: State) -> State:
@@ -42,7 +42,7 @@ def counterpart(
 ) -> Counterpart:
     """That of a model; refuses one which the library has not."""
     if type(config) not in known:
-        raise ConfigError(f"{library} has no counterpart of {family(config)}; {INSTEAD}")
+        raise ConfigError(f"{library} has no counterpart of {family(config)}; {ONNX}")
     found = known[type(config)]
     for one in fields(config):
         value, default = vars(config)[one.name], one.default
@@ -52,11 +52,13 @@ def counterpart(
     return found
 
 
-def refuse(config: ModelConfig, library: str, name: str, why: str = "") -> None:
-    """Say which setting a library has nothing for."""
+def refuse(
+    config: ModelConfig, library: str, name: str, why: str = "", *, instead: str = ONNX
+) -> NoReturn:
+    """Say which setting a library has nothing for, and the way out."""
     value = printable(vars(config)[name])
     because = f" ({why})" if why else ""
-    raise ConfigError(f"{library} has no {family(config)} with {name}={value}{because}; {INSTEAD}")
+    raise ConfigError(f"{library} has no {family(config)} with {name}={value}{because}; {instead}")
 
 
 def check_windows(config: SwinConfig, image: int, library: str) -> None:

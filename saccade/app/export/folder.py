@@ -40,14 +40,14 @@ def default_folder(run: RunFolder, to: str, quantization: str) -> Path:
     return run.path / "exports" / f"{to}-{quantization}"
 
 
-def describe(run: RunFolder, to: str, quantization: str, asset: str) -> dict[str, Any]:
+def describe(run: RunFolder, to: str, quantization: str, *assets: str) -> dict[str, Any]:
     """What an export is made of: it is out of date as soon as any of this is another."""
     return {
         "to": to,
         "quantization": quantization,
         "layout": LAYOUT,
         "weights": sha256(run.weights),
-        Path(asset).stem: sha256(run.path / asset),
+        **{Path(asset).stem: sha256(run.path / asset) for asset in assets},
         "run": to_table(run.load_recipe()),
     }
 
@@ -84,11 +84,12 @@ def write_export(
     final: Path,
     description: dict[str, Any],
     fill: Callable[[Path], None],
-    asset: str,
+    *assets: str,
 ) -> None:
-    """Let `fill` write into a folder, add the run's asset and a description, put it in place.
+    """Let `fill` write into a folder, add the run's assets and a description, put it in place.
 
     A reader sees the old export or the new one. What is not an export is never overwritten.
+    An asset that `fill` has written its own way stays so.
     """
     check_place(final)
     refuse_link(final.parent)
@@ -99,7 +100,9 @@ def write_export(
             clear(leftover)
         temporary.mkdir()
         fill(temporary)
-        shutil.copyfile(run.path / asset, temporary / asset)
+        for asset in assets:
+            if not (temporary / asset).exists():
+                shutil.copyfile(run.path / asset, temporary / asset)
         card = {**description, "files": _digests(temporary)}
         write_synced(temporary / CARD, json.dumps(card, indent=2).encode())
         _sync(temporary)

@@ -58,7 +58,7 @@ def export_run(
     final = out or default_folder(run, to, quantization)
     check_place(final)
     network = (model or run.load_model(torch.device("cpu"))).eval()
-    description = describe(run, to, quantization, exporter.asset)
+    description = describe(run, to, quantization, *exporter.assets)
     if is_fresh(final, description):
         return final, False
 
@@ -66,5 +66,5 @@ def export_run(
         text = exporter.fill(LoadedRun(run, recipe, network), folder, quantization)
         (folder / "README.md").write_text(text, encoding="utf-8")
 
-    write_export(run, final, description, fill, exporter.asset)
+    write_export(run, final, description, fill, *exporter.assets)
     return final, True

@@ -39,11 +39,11 @@ EXPORTS: dict[str, Exporter] = {
     "ctranslate2": Exporter(
         check=_check_ctranslate2,
         fill=_fill_ctranslate2,
-        asset=TOKENIZER,
+        assets=(TOKENIZER,),
         packages=("ctranslate2",),
         quantizes=True,
     ),
     "onnx": Exporter(
-        check=_check_onnx, fill=_fill_onnx, asset=TOKENIZER, packages=("onnx", "onnxscript")
+        check=_check_onnx, fill=_fill_onnx, assets=(TOKENIZER,), packages=("onnx", "onnxscript")
     ),
 }

@@ -10,8 +10,7 @@ from torch import nn
 
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
-from saccade.attention.look.watching import sites
-from saccade.attention.multihead import MultiHeadAttention
+from saccade.attention.look.watching import head_counts
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
 from saccade.printable import printable
@@ -72,7 +71,7 @@ class Serving(ABC):
 
     def looks(self, model: nn.Module) -> bool:
         """Whether there is anything to look at."""
-        return bool(sites(model))
+        return bool(head_counts(model))
 
     def classes(self, tool: Any) -> Sequence[str]:
         """Those whose traces a look may be asked for; none where there are no classes."""
@@ -112,12 +111,13 @@ class Exporter:
     """How runs of a kind are written for another engine or library.
 
     `check` refuses a run that it has no counterpart for; `fill` writes into a folder, given how
-    weights are stored, and gives the README. `asset` is what the task has kept, which comes along.
+    weights are stored, and gives the README. `assets` are what the task has kept: they come along
+    as they are, unless `fill` writes them otherwise.
     """
 
     check: Callable[[Recipe], None]
     fill: Callable[[LoadedRun, Path, str], str]
-    asset: str
+    assets: tuple[str, ...]
     packages: tuple[str, ...] = ()
     quantizes: bool = False
 
@@ -242,13 +242,12 @@ def check_zoom(models: Sequence["AnyModel"], settings: LookSettings, out: Path |
     if settings.zoom and (out is None or out.suffix != ".html"):
         raise ConfigError("--zoom is kept on a page; name it with --out x.html")
     for model in models:
-        there = sites(model.network)
+        there = head_counts(model.network)
         for name, head in settings.zoom:
             if name not in there:
                 known = ", ".join(there) or "none"
                 raise ConfigError(f"{model.name} has no site {name!r}; there are: {known}")
-            site = there[name]
-            heads = site.heads if isinstance(site, MultiHeadAttention) else 1
+            heads = there[name]
             if head >= heads:
                 raise ConfigError(f"{name} has no head {head}; it has {heads}, counted from 0")
 

@@ -15,6 +15,7 @@ from saccade.app.cli.output import busy, print_json, print_scores
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
+from saccade.app.export.text.write import LANGUAGE
 from saccade.app.export.words import EXPORTS
 from saccade.app.kinds.base import (
     Engine,
@@ -335,5 +336,5 @@ KIND = Kind(
     look=look_command,
     serving=LanguageServing(),
     with_engine=_with_engine,
-    exports=EXPORTS,
+    exports={**EXPORTS, **LANGUAGE},
 )

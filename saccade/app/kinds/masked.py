@@ -12,6 +12,7 @@ from saccade.app.api import load
 from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
 from saccade.app.cli.output import busy, print_json, print_scores
 from saccade.app.cli.text_look import look_at_text
+from saccade.app.export.text.write import MASKED
 from saccade.app.kinds.base import (
     OF_WRITING,
     HeldOut,
@@ -261,4 +262,5 @@ KIND = Kind(
     evaluate=eval_command,
     look=look_command,
     serving=MaskedServing(),
+    exports=MASKED,
 )

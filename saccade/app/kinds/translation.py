@@ -15,6 +15,7 @@ from saccade.app.cli.output import busy, counting, print_json, print_scores
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
+from saccade.app.export.text.write import TRANSLATION
 from saccade.app.export.words import EXPORTS
 from saccade.app.kinds.base import (
     OF_WRITING,
@@ -386,5 +387,5 @@ KIND = Kind(
     look=look_command,
     serving=TranslationServing(),
     with_engine=_with_engine,
-    exports=EXPORTS,
+    exports={**EXPORTS, **TRANSLATION},
 )

@@ -20,6 +20,7 @@ from saccade.app.cli.output import (
 )
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.cli.word_tags import tell_tags
+from saccade.app.export.text.write import UNDERSTANDING
 from saccade.app.kinds.base import HeldOut, Kind, check_zoom, load_alike
 from saccade.app.kinds.serve_understanding import (
     UnderstandingServing,
@@ -237,4 +238,5 @@ KIND = Kind(
     evaluate=eval_command,
     look=look_command,
     serving=UnderstandingServing(),
+    exports=UNDERSTANDING,
 )

@@ -42,7 +42,7 @@ class AxisEntry:
 
     The first `prompt` tokens were given, the rest written. `choices` are the most probable tokens
     of each place with their probabilities. Where several texts lie on it, `texts` says where; of
-    decisions `places` says at which token of the text each was made.
+    decisions `places` says at which token of the text each was made, none if at all alike.
     """
 
     kind: Literal["tokens", "grid"] = "tokens"

@@ -10,8 +10,7 @@ from saccade.app.look.arrays import Blobs, Kind
 from saccade.app.look.document import SiteEntry, ZoomEntry
 from saccade.attention.axes import Axis
 from saccade.attention.look.glance import Glance, Keep
-from saccade.attention.look.watching import sites
-from saccade.attention.multihead import MultiHeadAttention
+from saccade.attention.look.watching import head_counts
 from saccade.tasks.teacher_forced import TeacherForced
 
 DENSE = 256  # positions up to which every weight is kept
@@ -31,10 +30,7 @@ class SiteBudget:
     @classmethod
     def of(cls, model: nn.Module, length: int, size: int) -> "SiteBudget":
         """For all sites of a model at inputs of so many positions."""
-        heads = sum(
-            site.heads if isinstance(site, MultiHeadAttention) else 1
-            for site in sites(model).values()
-        )
+        heads = sum(head_counts(model).values())
         if length <= DENSE:
             keep = Keep(dense=length, map_side=0, top=0)
             if 2 * heads * length**2 <= min(EXACT_BYTES, size):

@@ -15,7 +15,7 @@ from saccade.app.serve.runs import ServedRun
 from saccade.app.serve.schema import LookRequest, PredictRequest
 from saccade.app.serve.settings import ServeSettings
 from saccade.app.serve.steps import PredictJob, Steps
-from saccade.attention.look.watching import sites
+from saccade.attention.look.watching import head_counts
 from saccade.decode.engine import Decoding
 
 MOST_TOKENS = 100  # of a language run that is not told otherwise
@@ -86,7 +86,7 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     both, tokens = [run] if compare is None else [run, compare], 0
     for one in both:
         tokens += tokens_of(one, given, settings)
-        known = sites(one.tool.model)
+        known = head_counts(one.tool.model)
         if not one.serving.looks(one.tool.model):
             raise invalid(f"{one.name} has no attention to look at", "run")
         _check_class(one, wanted.of)

@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
 from saccade.attention.look.modules import session
-from saccade.attention.look.modules.names import attending
+from saccade.attention.look.modules.calls import heads
+from saccade.attention.look.modules.names import attending, innermost, names
 from saccade.attention.look.view import View, Watcher
+from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.site import Site
 from saccade.errors import ConfigError
 
@@ -24,6 +26,18 @@ def sites(model: nn.Module) -> dict[str, Site]:
     return {name.removesuffix("_attention"): module for name, module in found}
 
 
+def head_counts(model: nn.Module) -> dict[str, int]:
+    """How many heads each site has, also those of others' modules; one where nobody says."""
+    own = {
+        name: site.heads if isinstance(site, MultiHeadAttention) else 1
+        for name, site in sites(model).items()
+    }
+    if own:
+        return own
+    named = names(model)
+    return {named[p]: heads(model.get_submodule(p)) or 1 for p in innermost(attending(model))}
+
+
 def _ignored(*_: object) -> None: ...
 
 
@@ -35,6 +49,7 @@ def watching(
     only: str = "",
     follow: Callable[[str, View | Weights], None] = _ignored,
     begin: Callable[[], None] = _ignored,
+    gradients: bool = False,
 ) -> Generator[dict[str, tuple[Axis, Axis]], None, None]:
     """Show what every site whose name ends in `only` sees to `record`, with the site's name.
 
@@ -42,7 +57,8 @@ def watching(
     Gives what the rows and columns of each site are, and once it was called what they were then: an
     image of another size has another grid. Who looked before goes on looking: one block may lie
     inside another. `begin` hears of each forward pass, and `follow` of the sites of others' modules
-    that are not asked for. Other threads are not watched.
+    that are not asked for. With `gradients` others' modules show the very weights that they read
+    by, where they compute any. Other threads are not watched.
     """
 
     def watcher(name: str) -> Watcher | None:
@@ -57,7 +73,9 @@ def watching(
             site.watcher = _seeing(site, name, record, axes)
         others = not own or any(not _is_ours(model.get_submodule(p)) for p in attending(model))
         if others:
-            heard = session.watching(model, watcher, known=axes, follow=follow, begin=begin)
+            heard = session.watching(
+                model, watcher, known=axes, follow=follow, begin=begin, gradients=gradients
+            )
             undo.enter_context(heard)
         elif not watched:
             raise ConfigError(f"no site ends in only={only!r}; there are: {', '.join(own)}")

@@ -19,6 +19,7 @@ from saccade.models.names import (
 from saccade.models.names.table import Names
 from saccade.models.text.bert import Bert
 from saccade.models.text.electra import Electra
+from saccade.models.text.foreign import ForeignEncoder
 from saccade.models.text.gpt import Gpt
 from saccade.models.text.transformer import Transformer
 from saccade.models.vision.attention_resnet import AttentionResNet
@@ -65,6 +66,7 @@ HEADS: dict[type[nn.Module], Head] = {
     **dict.fromkeys((ResNet, AttentionResNet), Head(("fc",))),
     MobileNet: Head(("classifier.1",)),
     Bert: Head(bert.HEAD, zero=False),
+    ForeignEncoder: Head(("pooler", "classifier", "tagger"), zero=False),
 }
 # By the last part of its name, what fits another grid or length: its vectors, for so many rows.
 RESIZED: dict[str, Callable[[Tensor, int], Tensor | None]] = {

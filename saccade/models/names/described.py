@@ -1,7 +1,8 @@
 """The sizes that a folder of weights tells: its config.json, of Hugging Face's or of a run of ours.
 
-Nothing in it is run. What our models do not compute as that one does is refused by its name; where
-a picture's model is not one of ours, nothing is said, for its weights may still fit a preset.
+Nothing in it is run. What our models do not compute as that one does is refused by its name. A text
+encoder that is not one of ours is one of transformers'; where a picture's model is not one of ours,
+nothing is said, for its weights may still fit a preset.
 """
 
 import json
@@ -13,6 +14,7 @@ from saccade.blocks.mlp import ActivationKind
 from saccade.config import ModelConfig, from_dict
 from saccade.errors import CheckpointError, ConfigError
 from saccade.models import FAMILIES
+from saccade.models.names.foreign import foreign_encoder
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.text_encoder import HeadKind
@@ -93,14 +95,15 @@ def described(folder: Path) -> ModelConfig | None:
     match _read(path):
         case {"model": {"family": str(family), **sizes}} if family in FAMILIES:
             return from_dict(FAMILIES[family], sizes, where=f"{printable(path)}: model")
-        case {"model_type": str(kind), **rest} if kind in KINDS:
-            sizes = PublishedSizes(cast(dict[str, Any], rest), printable(path))
+        case {"model_type": str(kind), **rest}:
+            sizes, where = cast(dict[str, Any], rest), printable(path)
             try:
-                return KINDS[kind](sizes)
+                if kind in KINDS:
+                    return KINDS[kind](PublishedSizes(sizes, where))
+                return foreign_encoder(kind, sizes, folder)
             except ConfigError as error:
                 told = str(error)
-                where = "" if told.startswith(sizes.where) else f"{sizes.where}: "
-                raise ConfigError(where + told) from error
+                raise ConfigError(told if told.startswith(where) else f"{where}: {told}") from error
         case _:
             return None
 
@@ -164,12 +167,13 @@ def _roberta(sizes: PublishedSizes) -> BertConfig:
 
 
 def _electra(sizes: PublishedSizes) -> BertConfig:
+    width, embedding = sizes.whole("hidden_size", 256), sizes.whole("embedding_size", 128)
     return _encoder(
         sizes,
-        width=sizes.whole("hidden_size", 256),
+        width=width,
         heads=sizes.whole("num_attention_heads", 4),
         hidden=sizes.whole("intermediate_size", 1024),
-        embedding_width=sizes.whole("embedding_size", 128),
+        embedding_width=None if embedding == width else embedding,
         pooling="gelu",
         head=_head(sizes, pretraining="replaced"),
     )
@@ -218,15 +222,24 @@ BENDS: dict[str, ActivationKind] = {
 
 
 def _marian(sizes: PublishedSizes) -> TransformerConfig:
+    return _translator(sizes, vocabulary=58101, pre=False)
+
+
+def _pegasus(sizes: PublishedSizes) -> TransformerConfig:
+    return _translator(sizes, vocabulary=50265, pre=True)
+
+
+def _translator(sizes: PublishedSizes, *, vocabulary: int, pre: bool) -> TransformerConfig:
+    """Marian and Pegasus differ in where they normalise."""
     sizes.must_be("activation_function", *BENDS, absent="gelu")
     sizes.must_be("scale_embedding", True, absent=False)
     for name, ours in (
         *(("share_encoder_decoder_embeddings", True), ("tie_word_embeddings", True)),
-        *(("static_position_embeddings", True), ("normalize_before", False)),
-        *(("normalize_embedding", False), ("add_final_layer_norm", False)),
+        *(("static_position_embeddings", True), ("normalize_before", pre)),
+        *(("normalize_embedding", False), ("add_final_layer_norm", pre)),
     ):
         sizes.must_be(name, ours)
-    vocabulary = sizes.whole("vocab_size", 58101)
+    vocabulary = sizes.whole("vocab_size", vocabulary)
     sizes.must_be("decoder_vocab_size", vocabulary, None)
     depth, heads = sizes.whole("encoder_layers", 12), sizes.whole("encoder_attention_heads", 16)
     hidden = sizes.whole("encoder_ffn_dim", 4096)
@@ -241,8 +254,9 @@ def _marian(sizes: PublishedSizes) -> TransformerConfig:
         hidden=hidden,
         dropout=sizes.number("dropout", 0.1),
         longest=sizes.whole("max_position_embeddings", 1024),
+        residual="pre" if pre else "post",
         activation=BENDS[str(sizes.table.get("activation_function", "gelu"))],
-        output_bias=True,
+        output_bias=sizes.table.get("output_bias") is not False,  # which our exports say
     )
 
 
@@ -325,6 +339,7 @@ KINDS: dict[str, Callable[[PublishedSizes], ModelConfig | None]] = {
     "electra": _electra,
     "gpt2": _gpt2,
     "marian": _marian,
+    "pegasus": _pegasus,
     **dict.fromkeys(("vit", "deit"), _vit),
     "swin": _swin,
     "convnext": _convnext,

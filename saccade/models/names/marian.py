@@ -1,4 +1,4 @@
-"""What Hugging Face's Marian calls the parts of a Transformer.
+"""What Hugging Face's Marian calls the parts of a Transformer, and Pegasus those of a pre-norm one.
 
 Its sinusoids are all sines, then all cosines; ours take turns. Features have no order of their own,
 so whatever reads or writes them is put into theirs: the model computes the same.
@@ -31,6 +31,8 @@ HUGGING_FACE: Names = {
     "embedding": "model.shared as reads_halves",
     **{f"encoder.{{i}}.{one}": f"model.encoder.layers.{{i}}.{two}" for one, two in ENCODER.items()},
     **{f"decoder.{{i}}.{one}": f"model.decoder.layers.{{i}}.{two}" for one, two in DECODER.items()},
+    "encoder_norm": "model.encoder.layer_norm as writes_halves",
+    "decoder_norm": "model.decoder.layer_norm as writes_halves",
     "output_bias": "final_logits_bias as row",
 }
 LIBRARIES: dict[str, Names] = {"huggingface": HUGGING_FACE}

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from saccade.errors import CheckpointError
 from saccade.models.names import HEADS, LIBRARIES, RESIZED, TIED, Head
 from saccade.models.names.table import Names, located, to_ours
+from saccade.models.protocol import KnowsPublishedNames
 from saccade.printable import printable
 from saccade.regular import regular_file
 
@@ -120,7 +121,9 @@ def compare(
     model: nn.Module, given: dict[str, Tensor], path: Path
 ) -> tuple[dict[str, Tensor], Report]:
     """The tensors of a file that a model can take, and what would become of all."""
-    there = {n: tensor for n, tensor in model.state_dict().items() if not n.endswith(NOT_LEARNT)}
+    learns = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    state = model.state_dict().items()
+    there = {n: tensor for n, tensor in state if n in learns or not n.endswith(NOT_LEARNT)}
     found, unexpected = _translated(model, _untied(model, given), there)
     taken, resized, mismatched = dict[str, Tensor](), list[str](), dict[str, str]()
     for name, part in found.items():
@@ -178,6 +181,8 @@ def _translated(
     tables = LIBRARIES.get(type(model), {})
     headless = [_headless(names) for one, names in tables.items() if one.startswith("huggingface")]
     tongues = [ours, *tables.values(), *headless]
+    if isinstance(model, KnowsPublishedNames):
+        tongues.append(model.published_names(given))
     names = max(tongues, key=lambda one: len(to_ours(one, given, there)))
     found = to_ours(names, given, there)
     places = located(names, there)

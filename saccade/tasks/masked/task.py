@@ -89,6 +89,8 @@ class MaskedSettings(TextSettings):
 
     def check(self, model: ModelConfig) -> None:
         refuse_without_data(self, "next_sentence")
+        if isinstance(model, TextEncoderConfig) and not isinstance(model, ElectraConfig):
+            replace(model, head="words")  # refuses a model that fills none
         most = model.most_words if isinstance(model, WordModelConfig) else None
         if self.unit == "stream" and most is not None and self.window > most:
             raise ConfigError(

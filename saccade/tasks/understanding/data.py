@@ -128,6 +128,15 @@ class UnderstandingSettings(TextSettings):
         whole = super().data_name if self.data else f"lingua ({self.world})"
         return f"{self.labelled:,} labels of {whole}" if self.labelled else whole
 
+    @property
+    def labelled_items(self) -> int | None:
+        if self.data:
+            return self.labelled or None
+        return min(self.labelled or self.count, self.count)
+
+    def with_every_label(self) -> "UnderstandingSettings":
+        return replace(self, labelled=0)
+
     def check(self, model: ModelConfig) -> None:
         if not isinstance(model, TextEncoderConfig):
             raise ConfigError(f"{type(model).__name__} tells nothing of texts; take a bert")

@@ -186,6 +186,13 @@ def test_in_half_of_the_pairs_another_text_stands_in_place_of_the_next() -> None
     assert far.float().median() > 300, "the other text is from nearby"
 
 
+def test_the_other_text_is_never_the_next_one() -> None:
+    few = lines_of([[7], [8], [9]])
+    found = [TextRows.pairs(few, PAIR, seed=seed).follows(torch.arange(2)) for seed in range(100)]
+    other = torch.stack([one for one in found if one is not None]).float().mean().item()
+    assert other == pytest.approx(0.5, abs=0.15)
+
+
 @given(st.integers(0, 9))
 def test_pairs_are_framed_and_typed(row: int) -> None:
     lines = lines_of([[FIRST_WORD + i] * (i % 3) for i in range(12)])

@@ -32,7 +32,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with its name, and the smallest and largest of the values that it is the mean of."""
+    """A mean of values with the smallest and the largest, and its name where it needs one."""
 
     name: str
     x: float
@@ -139,8 +139,7 @@ def _series(canvas: Canvas, field: _Field, panel: Panel, names: list[str]) -> No
             taken.append((x - 2 * CAP, top - CAP, x + 2 * CAP, bottom + CAP))
             canvas.strokes += _error_bar(field, mark, colour)
         canvas.strokes += [_marker(place, number) for place in places]
-    for mark in panel.marks:
-        canvas.words.append(_label(field, mark, taken))
+    canvas.words += [_label(field, mark, taken) for mark in panel.marks if mark.name]
 
 
 def _error_bar(field: _Field, mark: Mark, colour: str) -> Iterator[Stroke]:

@@ -67,7 +67,7 @@ def _decision_axis(one: Understood) -> AxisEntry:
         words=[(place, place + 1) for place in range(len(one.names))],
         prompt=len(one.names),
         choices=choices or None,
-        places=[made.token for made in one.decisions],
+        places=[made.token for made in one.decisions if made.token is not None],
     )
 
 

@@ -13,7 +13,7 @@ from saccade.app.look.understanding.document import RELEVANCE, ROLLOUT, understa
 from saccade.app.look.understanding.subject import Understood, understand
 from saccade.errors import ConfigError
 from saccade.tasks.understanding.classifier import TextClassifier, Texts
-from saccade.tasks.understanding.maps import DecisionMaps
+from saccade.tasks.understanding.maps import DecisionMaps, row_at
 
 
 class _Rows(NamedTuple):
@@ -66,11 +66,11 @@ def _of_decision(one: Understood, maps: DecisionMaps, select: Selection) -> _Row
     place, title = one.decisions[0].token, f"what made it {one.names[0]}"
     if select.layer is None:
         named = {RELEVANCE: maps.relevance[0], ROLLOUT: maps.rollout[0]}
-        named |= {name: seen.mean(dim=0)[place] for name, seen in maps.attention.items()}
+        named |= {name: row_at(seen.mean(0), place) for name, seen in maps.attention.items()}
     else:
         name, heads = _layer(maps, select)
         chosen = range(len(heads)) if select.head is None else [select.head]
-        named = {f"{name}, head {head}": heads[head, place] for head in chosen}
+        named = {f"{name}, head {head}": row_at(heads[head], place) for head in chosen}
     return _Rows(list(named), torch.stack(list(named.values())), title)
 
 
@@ -79,7 +79,8 @@ def _of_words(one: Understood, maps: DecisionMaps, select: Selection) -> _Rows:
     if select.layer is None:
         return _Rows(names, maps.relevance, "what made the tag of each word")
     matrix, title = _attention(maps, select)
-    return _Rows(names, matrix[[made.token for made in one.decisions]], title)
+    rows = [row_at(matrix, made.token) for made in one.decisions]
+    return _Rows(names, torch.stack(rows), title)
 
 
 def _between_texts(

@@ -13,7 +13,7 @@ from saccade.errors import ConfigError
 from saccade.tasks.guesses import probabilities
 from saccade.tasks.understanding.classifier import TextAnswer, TextClassifier, Texts
 from saccade.tasks.understanding.encode import NO_PIECE, first_pieces, word_places
-from saccade.tasks.understanding.maps import Decision, DecisionMaps, decision_maps
+from saccade.tasks.understanding.maps import Decision, DecisionMaps, decision_maps, read_at
 
 GUESSES = 5
 MOST_WORDS = 64  # whose tags are looked into, each by a backward pass
@@ -62,11 +62,12 @@ def understand(tool: TextClassifier, texts: Texts, of: str | None) -> Understood
     read = reading, reading_axis(tool.vocabulary, texts, reading), answer
     if tool.labels.kind == "tags":
         return _of_words(read, scores, asked)
+    place = read_at(tool.network, len(reading.tokens))
     if tool.labels.kind == "number":
-        return Understood(*read, [Decision(0, 0, 0)], [NUMBER])
+        return Understood(*read, [Decision(place, 0, 0)], [NUMBER])
     label = int(scores.argmax()) if asked is None else asked
     (chances,) = probabilities(scores[None], several=tool.labels.several)
-    decision, name = Decision(0, 0, label), tool.labels.names[label]
+    decision, name = Decision(place, 0, label), tool.labels.names[label]
     return Understood(*read, [decision], [name], probability=float(chances[label]))
 
 

@@ -86,11 +86,18 @@ class ModuleRun:
     """One run of a module: `tell` is told of what it looked at.
 
     A module that calls itself attention is trusted with any softmax of the right shape; another's
-    must lie between two matrix products.
+    must lie between two matrix products. With `gradients` these are the very weights that are read
+    by.
     """
 
-    def __init__(self, module: nn.Module, tell: Callable[[Callable[[], Seen]], None]) -> None:
-        self.module, self.tell = module, tell
+    def __init__(
+        self,
+        module: nn.Module,
+        tell: Callable[[Callable[[], Seen]], None],
+        *,
+        gradients: bool = False,
+    ) -> None:
+        self.module, self.tell, self.gradients = module, tell, gradients
         self.attends = calls_itself_attention(module)
         self.holds = self.attends or learns(module)
         self.fuses = False
@@ -116,7 +123,8 @@ class ModuleRun:
         """Weights may have been made."""
         scored = _size(weights) in self.scores
         if dim in (-1, weights.dim() - 1) and (self.attends or scored):
-            self.softmaxes.append(Softmax(weights.detach(), scored=scored))
+            kept = weights if self.gradients else weights.detach()
+            self.softmaxes.append(Softmax(kept, scored=scored))
 
     def finish(self) -> None:
         """Hand over the weights of a module that has not called the fused function.

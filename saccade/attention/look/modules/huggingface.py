@@ -1,7 +1,7 @@
 """What is particular to models of transformers: kernels by name, and generation that compiles.
 
 Nothing of transformers is imported. A model that was loaded with another kernel (FlashAttention,
-flex) runs torch's fused one while it is watched.
+flex) runs torch's fused one while it is watched, or plain formulas where gradients are wanted.
 """
 
 from collections.abc import Generator, Iterator
@@ -17,12 +17,16 @@ SETTING = "_attn_implementation_internal"
 
 
 @contextmanager
-def visible_kernels(model: nn.Module) -> Generator[None, None, None]:
+def visible_kernels(model: nn.Module, *, gradients: bool = False) -> Generator[None, None, None]:
     """Let what runs FlashAttention, flex or a kernel of the hub run torch's fused attention.
 
-    `generate` compiles a model with a static cache on its own; not in here.
+    Only the plain formula computes weights, so with `gradients` all run that one. `generate`
+    compiles a model with a static cache on its own; not in here.
     """
-    changed = [(config, SETTING, _kernel(model, config)) for config in _configs(model)]
+    changed = [
+        (config, SETTING, "eager" if gradients else _kernel(model, config))
+        for config in _configs(model)
+    ]
     generation: list[Any] = [getattr(m, "generation_config", None) for m in model.modules()]
     changed += [(c, "disable_compile", True) for c in generation if hasattr(c, "disable_compile")]
     before = [getattr(config, setting) for config, setting, _ in changed]

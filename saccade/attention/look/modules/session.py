@@ -50,6 +50,7 @@ def watching(
     known: dict[str, SiteAxes] | None = None,
     follow: Callable[[str, Seen], None] | None = None,
     begin: Callable[[], None] | None = None,
+    gradients: bool = False,
 ) -> Generator[dict[str, SiteAxes], None, None]:
     """Tell `watcher_of(name)` of each look of a site, call by call, while the block runs.
 
@@ -58,13 +59,15 @@ def watching(
     about the model may be changed. Whatever is attached is taken off again, also when the block
     fails. A module that runs several times in one forward pass (ALBERT's) is a site each time:
     `encoder.0.self`, `encoder.0~2.self` and so on. `begin` hears of each pass, and `follow` of
-    sites that nobody watches. Other threads run the model unseen.
+    sites that nobody watches. With `gradients` weights are shown that the model reads by, where it
+    computes any. Other threads run the model unseen.
     """
     refuse(model)
     session = _Session(model, watcher_of, {} if known is None else known, follow, begin)
+    session.gradients = gradients
     with ExitStack() as undo:
         undo.callback(forget)
-        undo.enter_context(visible_kernels(model))
+        undo.enter_context(visible_kernels(model, gradients=gradients))
         session.attach(undo)
         yield session.axes
     session.check()
@@ -83,7 +86,7 @@ class _Session:
     ) -> None:
         self.model, self.watcher_of, self.axes = model, watcher_of, known
         self.follow, self.begin = follow, begin
-        self.alone = not known
+        self.alone, self.gradients = not known, False
         self.names = names(model)
         self.paths = innermost(attending(model))
         self.watchers = {self.names[path]: watcher_of(self.names[path]) for path in self.paths}
@@ -178,7 +181,8 @@ class _Session:
                 self.begin()
         self.ran.add(path)
         times[path] = time = times.get(path, 0) + 1
-        run = ModuleRun(module, lambda seen: self._tell(path, time, module, seen))
+        tell = partial(self._tell, path, time, module)
+        run = ModuleRun(module, tell, gradients=self.gradients)
         stack.append(run)
         try:
             with self.listener if outermost else nullcontext():

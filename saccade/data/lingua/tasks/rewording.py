@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from saccade.data.lingua.draw import Draw
-from saccade.data.lingua.tasks.statements import NUMBERS, PLAIN, Participant, Statement, Wording
+from saccade.data.lingua.tasks.statements import PLAIN, Participant, Statement, Wording, numbers
 from saccade.data.lingua.words.synonyms import synonyms
 
 
@@ -77,7 +77,7 @@ def can_be_passive(statement: Statement) -> bool:
 
 
 def _counts(mention: Participant) -> bool:
-    return mention.determined == "a" or mention.determined in NUMBERS
+    return mention.determined == "a" or mention.determined in numbers()
 
 
 def fitted(saying: Saying, statement: Statement, draw: Draw) -> Saying:

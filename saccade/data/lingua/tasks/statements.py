@@ -6,6 +6,7 @@ The grammar writes them; here they keep their parts, so that a part can be chang
 of meaning is known.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 from saccade.data.lingua.adverbials import in_month, in_year, on_date
@@ -16,7 +17,11 @@ from saccade.data.lingua.words.lexicon import Adjective, Expression, Noun, Verb,
 from saccade.data.lingua.words.morphology import IL, ILS, Agreement
 from saccade.data.lingua.words.synonyms import other_adjective, other_adverb, other_noun, other_verb
 
-NUMBERS = frozenset(number.english for number in expressions("numbers"))
+
+@cache
+def numbers() -> frozenset[str]:
+    """The numbers that stand before a noun; they make it plural."""
+    return frozenset(number.english for number in expressions("numbers"))
 
 
 class Participant(NamedTuple):
@@ -97,16 +102,16 @@ def say(mention: Participant) -> list[Word]:
     if mention.name:
         return fixed(*mention.name[:4]).english
     assert mention.noun is not None
-    tag = "number" if mention.determined in NUMBERS else "determiner"
+    tag = "number" if mention.determined in numbers() else "determiner"
     words = [Word(text, tag) for text in mention.determined.split()]
     words += [Word(quality.english, "adjective") for quality in mention.qualities]
-    plural = mention.determined in NUMBERS
+    plural = mention.determined in numbers()
     words.append(Word(mention.noun.english_plural if plural else mention.noun.english, "noun"))
     return words
 
 
 def _agreement(mention: Participant) -> Agreement:
-    return Agreement(ILS if mention.determined in NUMBERS else IL)
+    return Agreement(ILS if mention.determined in numbers() else IL)
 
 
 def say_moment(moment: Moment) -> list[Word]:

@@ -27,7 +27,7 @@ from saccade.data.lingua.tasks.chance import (
     other_moment,
     place,
 )
-from saccade.data.lingua.tasks.statements import NUMBERS, Participant, Statement
+from saccade.data.lingua.tasks.statements import Participant, Statement, numbers
 from saccade.data.lingua.words.lexicon import expressions
 
 Slot = Literal["actor", "patient", "manner", "company", "place", "moment"]
@@ -127,7 +127,7 @@ def _climbed(statement: Statement, slot: Slot, draw: Draw, direction: int) -> St
     mention = statement.actor if slot == "actor" else statement.patient
     if mention is None or mention.noun is None or mention.noun.mass or mention.qualities:
         return statement
-    if mention.determined in NUMBERS:
+    if mention.determined in numbers():
         return statement
     denying = denies(statement)
     if slot == "patient":
@@ -173,9 +173,9 @@ def rivals(statement: Statement, draw: Draw) -> list[Statement]:
 def recounted(statement: Statement, draw: Draw) -> list[Statement]:
     """The same of another number, if it has one and affirms; both cannot be true of known ones."""
     actor = statement.actor
-    if actor.determined not in NUMBERS or statement.negated:
+    if actor.determined not in numbers() or statement.negated:
         return []
-    number = draw.pick(sorted(NUMBERS - {actor.determined}))
+    number = draw.pick(sorted(numbers() - {actor.determined}))
     return [statement._replace(actor=actor._replace(determined=number))]
 
 

@@ -54,7 +54,7 @@ def test_labels_are_true_in_every_small_world(split: str) -> None:
 
 @pytest.mark.slow
 def test_many_labels_are_true_in_every_small_world() -> None:
-    check("train", 1500, start=100)
+    check("train", 800, start=100)
 
 
 def test_the_hypothesis_is_denied_and_described_alike_under_every_label() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from saccade.data.lingua.tokens import TAGS
 from saccade.data.lingua.words.lexicon import adjectives, expressions, nouns, nouns_of, verbs
 from saccade.data.lingua.words.tables import rows
 
@@ -31,3 +32,10 @@ def test_adjectives_and_verbs_go_with_kinds_that_have_nouns() -> None:
 def test_a_table_with_other_columns_is_not_read() -> None:
     with pytest.raises(AssertionError, match=r"nouns.tsv has the columns .*, not \('english',\)"):
         rows("nouns", "english")
+
+
+def test_every_word_of_an_expression_has_a_tag() -> None:
+    table = rows("expressions", "list", "english", "french", "tags", "links", "gender", "number")
+    for _, english, _, tags, *_ in table:
+        assert len(tags.split(",")) == len(english.split()), english
+        assert set(tags.split(",")) <= set(TAGS), english

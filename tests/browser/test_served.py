@@ -10,12 +10,14 @@ import pytest
 
 from saccade.app.look.html import page_html
 from tests.browser.documents import language, long_language, translation
+from tests.browser.understood import pairs
 
 pytestmark = pytest.mark.slow
 RUNS = [
     {"name": "transformer-base", "kind": "translation", "description": "", "looks": True},
     {"name": "rnn-attention", "kind": "translation", "description": "", "looks": True},
     {"name": "gpt-nano", "kind": "language", "description": "", "looks": True},
+    {"name": "pairs", "kind": "understanding", "description": "", "looks": True, "pairs": True},
     {"name": "vit", "kind": "language", "description": "", "looks": False},
 ]
 LIMITS = {"text_characters": 4000, "beam": 16, "most_tokens": 512}
@@ -104,8 +106,32 @@ def test_an_example_is_one_click_away(page: Any, server: Server) -> None:
     assert page.locator(".empty").count() == 0
 
 
+def test_a_pair_goes_as_one_text_with_a_tab_and_survives_a_reload(
+    page: Any, server: Server
+) -> None:
+    server.document = pairs().document
+    second = page.get_by_label("Second text", exact=True)
+    assert not second.is_visible()
+    page.locator(".ask select").first.select_option("pairs")
+    assert "what the model says of it" in page.locator(".empty p").inner_text()
+    page.get_by_label("Text", exact=True).fill("A man plays.")
+    page.get_by_label("Text", exact=True).press("Enter")
+    assert server.asked == []  # there is nothing to go with it yet
+    second.fill("Someone plays.")
+    second.press("Enter")
+    page.wait_for_selector("#flow .ribbon")
+    assert server.asked[0][1] == {"run": "pairs", "text": "A man plays.\tSomeone plays."}
+    page.get_by_role("button", name="neutral", exact=True).click()
+    page.wait_for_timeout(200)
+    assert server.asked[-1][1]["of"] == "neutral"
+    page.reload()
+    page.wait_for_selector("#flow .ribbon")
+    assert second.input_value() == "Someone plays."
+    assert server.asked[-1][1]["text"] == "A man plays.\tSomeone plays."
+
+
 def test_enter_asks_and_shift_enter_begins_a_line(page: Any, server: Server) -> None:
-    box = page.locator(".ask textarea")
+    box = page.get_by_label("Text", exact=True)
     box.fill("She does not eat")
     box.press("Shift+Enter")
     box.type("apples.")

@@ -80,7 +80,7 @@ def photo() -> dict[str, Any]:
 def test_a_chosen_picture_is_sent_as_it_is_and_its_caption_shown(
     served: Served, photo: dict[str, Any]
 ) -> None:
-    assert not served.page.get_by_label("Text").is_visible()
+    assert not served.page.get_by_label("Text", exact=True).is_visible()
     assert "Give it a picture" in served.page.locator(".empty").inner_text()
     served.page.get_by_label("Image").set_input_files(photo)
     served.page.wait_for_selector(".told-word")
@@ -127,7 +127,7 @@ def test_a_picture_that_is_refused_may_be_followed_by_another(
 def test_a_text_run_takes_text_again(served: Served) -> None:
     served.page.get_by_label("Run", exact=True).select_option("translator")
     assert not served.page.locator(".drop").is_visible()
-    served.page.get_by_label("Text").fill("a dog")
+    served.page.get_by_label("Text", exact=True).fill("a dog")
     served.page.get_by_role("button", name="Look").click()
     served.page.wait_for_selector(".view.translation")
     kind, body = served.asked[0]

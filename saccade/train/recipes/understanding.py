@@ -9,9 +9,7 @@ from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 
 # Many short sentences: of fewer or longer ones a small model learns the labels by heart.
-_LINGUA = UnderstandingSettings(
-    vocabulary=2000, longest=64, count=60_000, lingua=LinguaSettings(longest=16)
-)
+_LINGUA = UnderstandingSettings(vocabulary=2000, count=60_000, lingua=LinguaSettings(longest=16))
 _ON_LINGUA = TrainSettings(
     steps=5000,
     batch_tokens=2048,

@@ -94,14 +94,15 @@ def test_every_option_that_a_message_names_is_there(
     captioner: Path,
     classifier: Path,
     filler: Path,
+    understander: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
-    runs = [str(folder) for folder in (translator, writer, captioner, classifier, filler)]
+    texts = (translator, writer, filler, understander)
+    runs = [str(folder) for folder in (*texts, captioner, classifier)]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
-    commands += [
-        ["train", name] for name in ("transformer", "gpt", "show-attend-tell-photos", "vit", "bert")
-    ]
+    recipes = "transformer", "gpt", "show-attend-tell-photos", "vit", "bert", "bert-classify"
+    commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)
     known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}

@@ -358,7 +358,7 @@ SERVE = [
 ]
 
 BENCH = [
-    Wrong("bench fly", "there is no bench 'fly'; there are: train, decode"),
+    Wrong("bench fly", "there is no bench 'fly'; there are: train, pretrain"),
     Wrong("bench look --lengths -1", "lengths=(-1,) must be positions"),
     Wrong("bench look --lengths 0", "lengths=(0,) must be positions"),
     Wrong("bench look --lengths x", "error parsing --lengths"),

@@ -114,7 +114,7 @@ def parse_options(
     out = value_of("--out", arguments) or str(Path("runs") / Path(name).stem)
     chosen = replace(chosen, init=value_of("--init", arguments) or chosen.init)
     if not HELP_ASKED & set(arguments):
-        anew = bool({"--start-over", "--start_over"} & set(arguments))
+        anew = "--start-over" in [one.replace("_", "-") for one in arguments]
         chosen = adopted(chosen, run_folder(out), start_over=anew)
     kind: Any = Options[type(chosen.model), type(chosen.task)]  # type: ignore[misc]
     parts: dict[str, Any] = {"task": chosen.task, "model": chosen.model, "train": chosen.train}

@@ -149,7 +149,7 @@ def test_without_a_bench_or_with_help_all_are_listed(capsys: pytest.CaptureFixtu
 
 
 def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ConfigError, match="there is no bench 'sing'; there are: train, decode"):
+    with pytest.raises(ConfigError, match="there is no bench 'sing'; there are: train, pretrain"):
         bench_command(["sing"])
     with pytest.raises(ConfigError, match="precision=int4 is not one of auto, fp32, bf16"):
         TrainBench(precision="int4")

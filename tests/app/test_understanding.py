@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import saccade
 from saccade.app.kinds.understood import UnderstandingModel
 from saccade.app.look.document import read_json
 from saccade.errors import ConfigError, DataError, RunError
-from saccade.train.run import train
+from saccade.train.folder import RunFolder
+from saccade.train.run import Note, train
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
 from tests.app.understanders import tiny_understander, trained_understander, write_glue
@@ -272,3 +274,28 @@ def test_a_run_whose_labels_do_not_fit_is_refused(runs: dict[str, Path], tmp_pat
         rewrite(broken / "labels.json", content)
         with pytest.raises(RunError, match=told):
             saccade.load(broken)
+
+
+def test_it_goes_on_from_a_run_that_filled_hidden_words(
+    filler: Path, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    """The tokenizer and all but the head come along."""
+    model = RunFolder(filler).load_recipe().model
+    data = Path(loaded(runs["classes"]).tool.settings.data)
+    recipe = replace(
+        tiny_understander(settings_for(data, "classes", labelled=6)), model=model, init=str(filler)
+    )
+    told: list[str] = []
+
+    def watch(event: object) -> None:
+        if isinstance(event, Note):
+            told.append(event.text)
+
+    train(replace(recipe, train=replace(recipe.train, learning_rate=0.0)), tmp_path / "on", watch)
+    assert (tmp_path / "on/tokenizer.json").read_bytes() == (filler / "tokenizer.json").read_bytes()
+    assert any(line.startswith("starting from ") for line in told)
+    before, after = (saccade.load(run, device="cpu").network for run in (filler, tmp_path / "on"))
+    kept = {n: w for n, w in after.state_dict().items() if n in before.state_dict()}
+    assert any(name.startswith("encoder.") for name in kept)
+    for name, weight in kept.items():
+        torch.testing.assert_close(weight, before.state_dict()[name])

@@ -39,8 +39,12 @@ def runs(
     understander: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
-    """A run of each kind, and a language model that looks back at eight words."""
-    folder = tmp_path_factory.mktemp("runs") / "gpt"
+    """A run of each kind, and a language model that looks back at eight words.
+
+    They are copies: a way out may keep something in its run, and other tests share the originals.
+    """
+    place = tmp_path_factory.mktemp("runs")
+    folder = place / "gpt"
     recipe = replace(
         RECIPES["gpt"],
         model=GptConfig(width=16, depth=1, heads=2, longest=12),
@@ -48,8 +52,10 @@ def runs(
         train=QUICK,
     )
     train(recipe, folder, lambda event: None)
-    texts = {"tr": translator, "lm": writer, "gpt": folder, "mlm": filler, "und": understander}
-    return {**texts, "cap": captioner, "cls": classifier}
+    shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
+    shared |= {"cap": captioner, "cls": classifier}
+    copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}
+    return {**copies, "gpt": folder}
 
 
 @pytest.fixture(scope="module")

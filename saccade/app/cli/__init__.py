@@ -138,6 +138,17 @@ def _started(arguments: list[str]) -> int:
     return _run(name, rest)
 
 
+def _stopped(request: StopRequest, number: int) -> None:
+    told, request.told = request.told, True
+    if not told:
+        from saccade.app.cli.output import fail
+
+        fail("stopped")
+    with suppress(OSError):
+        sys.stdout.flush()
+    leave(number)
+
+
 def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
     request.told = os.environ.get("RANK", "0") != "0"  # the first process of many says it
     try:
@@ -145,14 +156,11 @@ def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
     except Stopped as stopped:
-        told, request.told = request.told, True
-        if not told:
-            from saccade.app.cli.output import fail
-
-            fail("stopped")
-        with suppress(OSError):
-            sys.stdout.flush()
-        leave(stopped.signal)
+        _stopped(request, stopped.signal)
+    except ImportError:  # a library that swallowed the signal while it was imported
+        if not request.signal:
+            raise
+        _stopped(request, request.signal)
     except KeyboardInterrupt:
         _fail("stopped", 130)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does

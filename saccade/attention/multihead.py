@@ -87,17 +87,22 @@ class MultiHeadAttention(Site):
         *,
         mask: Mask = None,
         causal: bool = False,
+        bias: Float[Tensor, "#B #N T S"] | None = None,
     ) -> Float[Tensor, "B T inner"]:
         """What all heads read, side by side: `to_output` comes after it."""
         if isinstance(mask, Segments) and self.watcher is None and z is None:
             return self._read_packed(x, y, mask, causal=causal)
         if x is y and z is None:
-            if mask is None and not causal and self.takes_windows(x, x.shape[1]):
+            plain = mask is None and bias is None and not causal
+            if plain and self.takes_windows(x, x.shape[1]):
                 return self.read_windows(x[:, None], (1, x.shape[1]))[:, 0]
             q, k, v = self._fused_qkv(x)
+        elif x is y:
+            q, k = map(self._split, together(x, self.to_q, self.to_k).chunk(2, dim=-1))
+            v = self._split(self.to_v(z))
         else:
             q, (k, v) = self._split(self.to_q(x)), self._memory(y, z)
-        heads = self.attended(q, k, v, mask=mask, causal=causal)  # (B, N, T, K)
+        heads = self.attended(q, k, v, mask=mask, causal=causal, bias=bias)  # (B, N, T, K)
         return heads.transpose(1, 2).flatten(2)
 
     def takes_windows(self, x: Float[Tensor, "*batch D"], cells: int) -> bool:

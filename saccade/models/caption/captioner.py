@@ -16,18 +16,7 @@ from saccade.data.images.augment import IMAGENET
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.names.pretrained import Report, load_pretrained
-from saccade.models.vision import attention_resnet, convnext, mobilenet, mvit, resnet, swin, vit
-from saccade.models.vision.image_encoder import ImageEncoderConfig
-
-ENCODERS: dict[str, ImageEncoderConfig] = {
-    **resnet.PRESETS,
-    **attention_resnet.PRESETS,
-    **mobilenet.PRESETS,
-    **convnext.PRESETS,
-    **vit.PRESETS,
-    **swin.PRESETS,
-    **mvit.PRESETS,
-}
+from saccade.models.vision.encoders import encoder_config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +38,7 @@ class CaptionerConfig(WordModelConfig):
     frozen: bool = False
 
     def __post_init__(self) -> None:
-        if self.encoder not in ENCODERS:
-            raise ConfigError(
-                f"no image encoder {self.encoder!r}; try one of: {', '.join(ENCODERS)}"
-            )
+        encoder_config(self.encoder)
         if self.stage < 0:
             raise ConfigError(f"stage={self.stage} must be 0 (the last) or more")
 
@@ -73,7 +59,7 @@ class GridEncoder(nn.Module):
 
     def __init__(self, config: CaptionerConfig) -> None:
         super().__init__()
-        self.encoder = replace(ENCODERS[config.encoder], classes=0).build()
+        self.encoder = replace(encoder_config(config.encoder), classes=0).build()
         self.stage = self.encoder.checked(config.stage or None)
         self.encoder.drop_after(self.stage)
         if config.frozen:

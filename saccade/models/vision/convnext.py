@@ -144,9 +144,14 @@ class ConvNext(ImageEncoder):
     ) -> Float[Tensor, "B C h w"]:
         """The map after a stage: h = H / (patch · 2ˢ⁻¹), rounded down."""
         x = image.contiguous(memory_format=torch.channels_last)
-        for part in self.parts[: self.checked(stage)]:
-            x = part(x)
-        return x
+        return self.onward(x, 0, self.checked(stage))
+
+    def onward(
+        self, grid: Float[Tensor, "B C h w"], after: int, to: int
+    ) -> Float[Tensor, "B D i j"]:
+        for part in self.parts[after:to]:
+            grid = part(grid)
+        return grid
 
     def cells(self, stage: int | None = None) -> tuple[float, float]:
         return tiles(self.config.patch << (self.checked(stage) - 1))
@@ -168,10 +173,9 @@ class ConvNext(ImageEncoder):
     def grid_and_scores(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
-        x = grid = self.grid(image, stage)
-        for part in self.parts[self.checked(stage) :]:
-            x = part(x)
-        return grid, self.head(self.norm(x.mean(dim=(2, 3))))
+        grid = self.grid(image, stage)
+        last = self.onward(grid, self.checked(stage), self.stages)
+        return grid, self.head(self.norm(last.mean(dim=(2, 3))))
 
 
 def _sized(depth: int, width: int, drop_path: float) -> ConvNextConfig:

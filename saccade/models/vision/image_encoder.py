@@ -4,6 +4,7 @@ A picture comes standardised, as its weights were trained: `(pixels - mean) / de
 """
 
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +96,14 @@ class ImageEncoder(nn.Module, ABC):
     ) -> Float[Tensor, "B C h w"]:
         """A vector for each cell of a grid that lies over the picture, after a stage."""
 
+    def onward(
+        self, grid: Float[Tensor, "B C h w"], after: int, to: int
+    ) -> Float[Tensor, "B D i j"]:
+        """What a later stage makes of the grid after an earlier one."""
+        raise ConfigError(
+            f"{type(self).__name__} has grids of one fineness; take one of its stages alone"
+        )
+
     @abstractmethod
     def grid_and_scores(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
@@ -136,6 +145,13 @@ class ImageEncoder(nn.Module, ABC):
             for module in part.modules():
                 module.training = False
         return self
+
+    def freeze_below(self, stage: int) -> None:
+        """Keep all that lies up to a stage as it is."""
+        lower = deepcopy(self)
+        lower.drop_after(stage)
+        names = {name for name, module in lower.named_modules() if not list(module.children())}
+        self.freeze(*(module for name, module in self.named_modules() if name in names))
 
     def checked(self, stage: int | None) -> int:
         """A stage that there is; none stands for the last."""

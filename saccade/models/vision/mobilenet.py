@@ -148,6 +148,11 @@ class MobileNet(ImageEncoder):
         """
         return self.features[: ENDS[self.checked(stage) - 1]](image)
 
+    def onward(
+        self, grid: Float[Tensor, "B C h w"], after: int, to: int
+    ) -> Float[Tensor, "B D i j"]:
+        return self.features[ENDS[after - 1] : ENDS[to - 1]](grid)
+
     def cells(self, stage: int | None = None) -> tuple[float, float]:
         return halved(min(self.checked(stage), 4 if self.config.dilated else 5))
 
@@ -167,8 +172,8 @@ class MobileNet(ImageEncoder):
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
         grid = self.grid(image, stage)
-        rest = self.features[ENDS[self.checked(stage) - 1] :]
-        return grid, self.classifier(rest(grid).mean(dim=(2, 3)))
+        last = self.onward(grid, self.checked(stage), self.stages)
+        return grid, self.classifier(last.mean(dim=(2, 3)))
 
 
 def _layers(config: MobileNetConfig) -> Iterator[nn.Module]:

@@ -176,12 +176,14 @@ class ResNet(ImageEncoder):
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
         """The map after a stage: h = ⌈H / 2ⁿ⌉ after n halvings; where dilated, stage 5 has none."""
-        stage = self.checked(stage)
         x = self.bn1(self.conv1(for_kernels(image))).relu_()
-        if stage == 1:
-            return x
-        x = self.maxpool(x)
-        for layer in (self.layer1, self.layer2, self.layer3, self.layer4)[: stage - 1]:
+        return self.onward(x, 1, self.checked(stage))
+
+    def onward(
+        self, grid: Float[Tensor, "B C h w"], after: int, to: int
+    ) -> Float[Tensor, "B D i j"]:
+        x = self.maxpool(grid) if after == 1 < to else grid
+        for layer in (self.layer1, self.layer2, self.layer3, self.layer4)[after - 1 : to - 1]:
             x = layer(x)
         return x
 
@@ -207,10 +209,7 @@ class ResNet(ImageEncoder):
     ) -> tuple[Float[Tensor, "B C h w"], Float[Tensor, "B classes"]]:
         stage = self.checked(stage)
         grid = self.grid(image, stage)
-        x = self.maxpool(grid) if stage == 1 else grid
-        for layer in (self.layer1, self.layer2, self.layer3, self.layer4)[stage - 1 :]:
-            x = layer(x)
-        return grid, self.fc(x.mean(dim=(2, 3)))
+        return grid, self.fc(self.onward(grid, stage, self.stages).mean(dim=(2, 3)))
 
     def _stage(self, stage: int) -> nn.Sequential:
         config, block = self.config, BasicBlock if self.config.expansion == 1 else Bottleneck
@@ -234,5 +233,6 @@ PRESETS: dict[str, ResNetConfig] = {
     "resnet-50": ResNetConfig(depth=50),
     "resnet-101": ResNetConfig(depth=101),
     "resnet-152": ResNetConfig(depth=152),
+    "resnet-50-dilated": ResNetConfig(depth=50, dilated=True),
     "resnet-101-dilated": ResNetConfig(depth=101, dilated=True),
 }

@@ -341,6 +341,11 @@ class Swin(ImageEncoder):
             x = part(x, self.norm if number == self.stages else nn.Identity())
         return x
 
+    def onward(
+        self, grid: Float[Tensor, "B C h w"], after: int, to: int
+    ) -> Float[Tensor, "B D i j"]:
+        return self._between(grid.permute(0, 2, 3, 1), after, to).permute(0, 3, 1, 2)
+
     def cells(self, stage: int | None = None) -> tuple[float, float]:
         return tiles(self.config.patch << (self.checked(stage) - 1))
 

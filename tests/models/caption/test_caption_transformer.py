@@ -22,7 +22,7 @@ from saccade.decode.search import search
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, family, preset
 from saccade.models.caption.caption_transformer import PRESETS, CaptionTransformerConfig
-from saccade.models.caption.captioner import ENCODERS
+from saccade.models.vision.encoders import ENCODERS
 from tests.models.captioners import (
     CONFIGS,
     LENGTHS,

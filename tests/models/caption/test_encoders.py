@@ -5,8 +5,8 @@ import torch
 
 from saccade.attention.look.looking import looking
 from saccade.data.rows import Rows
-from saccade.models.caption.captioner import ENCODERS
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
+from saccade.models.vision.encoders import ENCODERS
 
 NANO = [name for name in ENCODERS if name.endswith(("-nano", "-mini"))]
 

@@ -1,0 +1,25 @@
+"""What is read off a query: a small MLP, as its box and its place are made by."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from saccade.attention.kernels.train.linear import Linear
+
+
+class Mlp(nn.Module):
+    """Linear layers with ReLU in between.
+
+    y = Wₙ relu( … relu(W₁ x + b₁) … ) + bₙ
+    """
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, *, layers: int) -> None:
+        super().__init__()
+        widths = [inputs, *[hidden] * (layers - 1), outputs]
+        self.layers = nn.ModuleList(Linear(a, b) for a, b in zip(widths, widths[1:]))
+
+    def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        *others, last = self.layers
+        for layer in others:
+            x = F.relu(layer(x))
+        return last(x)

@@ -1,0 +1,208 @@
+"""Detection: images, the objects in each, and how far what was found is from them."""
+
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from torch import Tensor
+
+from saccade.config import ModelConfig
+from saccade.data.boxes import to_centres, to_corners
+from saccade.errors import DataError
+from saccade.metrics.detection import FoundObjects, detection_scores
+from saccade.models.detection.detr import Detections, DetrConfig
+from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
+from saccade.tasks.detection.data import Annotated, DetectionSettings, read_split
+from saccade.tasks.detection.losses import set_losses
+from saccade.tasks.detection.matching import TrueObjects, match
+from saccade.tasks.detection.vary import BoxVariation
+from saccade.tasks.images import digest
+
+ASSET = "classes.json"
+VALIDATED = 32  # images at a time
+MOST = 100  # objects that are told of an image, as COCO counts them
+ROOM = 4  # images have room for a multiple of so many objects
+
+AP = Deciding("AP", label="AP (COCO)", higher=True)
+
+
+@runtime_checkable
+class DetectionNetwork(Protocol):
+    """Standardised images in, detections out."""
+
+    config: DetrConfig
+
+    def __call__(
+        self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None = None, /
+    ) -> Detections: ...
+
+
+class DetectionBatch(NamedTuple):
+    """Images as they are kept, where each is cut, and the objects that are then left.
+
+    `objects` are those that count, of all images; the losses are summed over them.
+    """
+
+    images: UInt8[Tensor, "B 3 K K"]
+    cuts: Float[Tensor, "B 4"]
+    boxes: Float[Tensor, "B N 4"]
+    labels: Int[Tensor, "B N"]
+    there: Bool[Tensor, "B N"]
+    drawn: Float[Tensor, "B draws"]
+    size: int
+    tokens: int
+    items: int
+
+    @property
+    def shape(self) -> Hashable:
+        return (*self.images.shape, self.boxes.shape[1], self.size)
+
+    def to(self, device: torch.device) -> "DetectionBatch":
+        return self._each(lambda x: x.to(device, non_blocking=True))
+
+    def pinned(self) -> "DetectionBatch":
+        return self._each(lambda x: x.pin_memory())
+
+    def _each(self, move: Callable[[Tensor], Tensor]) -> "DetectionBatch":
+        return DetectionBatch(*(move(x) if isinstance(x, Tensor) else x for x in self))
+
+
+class Detection:
+    """Implements `Task[DetectionBatch]`. An epoch sees every image once, in any order."""
+
+    deciding = AP
+    padding = 0.0
+
+    def __init__(self, settings: DetectionSettings, how: Preparation) -> None:
+        self.settings, self.seed = settings, how.seed
+        self._train = read_split(settings, "train", how.progress)
+        self.classes = self._train.classes
+        if not self.classes:
+            raise DataError(f"{self._train.report}: no object in any image; there is nothing to learn")
+        self._valid = read_split(settings, "valid", how.progress, self.classes)
+        self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
+        self.vary = BoxVariation(settings.vary, image=settings.image)
+        self.batches_per_epoch = -(-len(self._train) // how.budget)
+        self._true = _filled(self._train)
+        self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
+
+    @property
+    def sizes(self) -> str:
+        most = int(self._true.there.sum(dim=1).max())
+        return f"{len(self.classes):,} classes, up to {most:,} objects in an image"
+
+    def assets(self) -> dict[str, bytes]:
+        content = {"names": self.classes}
+        return {ASSET: json.dumps(content, ensure_ascii=False, indent=1).encode()}
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        assert isinstance(model, DetrConfig)
+        return replace(model, classes=len(self.classes))
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Asked for at every checkpoint, but no data change while they are in memory."""
+        return " ".join(_fingerprint_of(side) for side in (self._train, self._valid))
+
+    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> DetectionBatch:
+        epoch, index = divmod(position, self.batches_per_epoch)
+        if self._epoch[0] != epoch:
+            rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+            order = torch.randperm(len(self._train), generator=rng)
+            self._epoch = epoch, order.tensor_split(self.batches_per_epoch)
+        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        true = TrueObjects(*(x[rows] for x in self._true))
+        varied = self.vary.settle(rows, true.boxes, true.there, seed=self.seed, epoch=epoch)
+        there = varied.there & counts
+        return DetectionBatch(
+            self._train.images[rows],
+            varied.cuts,
+            to_centres(varied.boxes),
+            true.labels,
+            there,
+            self.vary.draw(rows, seed=self.seed, epoch=epoch),
+            self.vary.size(position, seed=self.seed),
+            int(there.sum()) if counts else 0,
+            len(rows) if counts else 0,
+        )
+
+    def losses(
+        self, model: DetectionNetwork, batch: DetectionBatch
+    ) -> dict[str, Float[Tensor, ""]]:
+        """Of every pass over the queries, matched by itself."""
+        shown = self.vary.shown(batch.images, batch.cuts, batch.drawn, batch.size)
+        found = model(shown)
+        true = TrueObjects(batch.boxes, batch.labels, batch.there)
+        how = self.settings
+        with torch.autocast(shown.device.type, enabled=False):
+            no_object = found.scores.shape[-1] > len(self.classes)
+            matched = match(found, true, how.weights, no_object=no_object)
+            return set_losses(
+                found, true, matched, how.weights, no_object=no_object, aligned=how.aligned
+            )
+
+    def validate(self, model: DetectionNetwork, device: torch.device) -> dict[str, float]:
+        found = list(find_all(model, self.vary, self._valid, device))
+        scores = detection_scores(found, self._valid.objects, self._valid.sizes, self.classes)
+        return {"AP": scores.ap, "AP50": scores.ap50, "AP75": scores.ap75}
+
+
+@torch.no_grad()
+def find_all(
+    model: DetectionNetwork,
+    vary: BoxVariation,
+    read: Annotated,
+    device: torch.device,
+    progress: Progress = silent,
+) -> Iterator[FoundObjects]:
+    """What is found in each image of a split, in order."""
+    for rows in torch.arange(len(read)).split(VALIDATED):
+        found = model(vary.plain(read.images[rows].to(device)))
+        yield from best_objects(found, classes=len(read.classes))
+        progress(int(rows[-1]) + 1, len(read))
+
+
+def best_objects(found: Detections, *, classes: int) -> list[FoundObjects]:
+    """The likeliest objects of each image, the likeliest first; a query may stand for several
+    classes where each is scored by itself.
+    """
+    z = found.scores[-1].float()
+    alone = z.shape[-1] > classes  # the last class is: nothing
+    chances = z.softmax(dim=-1)[..., :-1] if alone else z.sigmoid()  # (B, Q, C)
+    best = chances.flatten(1).topk(min(MOST, chances[0].numel()), dim=1)
+    boxes = to_corners(found.boxes[-1].float()).clamp(0, 1)  # (B, Q, 4)
+    rows = best.indices // classes
+    chosen = boxes.gather(1, rows[..., None].expand(-1, -1, 4)).cpu()
+    labels, scores, queries = (best.indices % classes).cpu(), best.values.cpu(), rows.cpu()
+    return [FoundObjects(*each) for each in zip(chosen, labels, scores, queries)]
+
+
+def _filled(read: Annotated) -> TrueObjects:
+    """The objects of all images that are learnt from, by corners, with room for as many in each."""
+    every = [objects.learnt_from() for objects in read.objects]
+    most = max((len(each.labels) for each in every), default=0)
+    room = max(1, -(-most // ROOM)) * ROOM
+    boxes = torch.zeros(len(every), room, 4)
+    labels = torch.zeros(len(every), room, dtype=torch.long)
+    there = torch.zeros(len(every), room, dtype=torch.bool)
+    for row, each in enumerate(every):
+        count = len(each.labels)
+        boxes[row, :count], labels[row, :count], there[row, :count] = each.boxes, each.labels, True
+    return TrueObjects(boxes, labels, there)
+
+
+def _fingerprint_of(read: Annotated) -> str:
+    """Changes when an image does, or an object, or what classes are called."""
+    made = hashlib.sha256(json.dumps(read.classes).encode())
+    for objects in read.objects:
+        for part in objects:
+            made.update(part.numpy().tobytes())
+    return f"{digest(read.images)} {made.hexdigest()}"

@@ -174,9 +174,11 @@ def _evaluated(
     crowds = torch.cat([one.ignored for one in truth]).int().tolist()
     scores = torch.cat([one.scores for one in found]).tolist()
     sides = (_rows(truth, sizes, iscrowd=crowds), _rows(found, sizes, score=scores))
-    indexed = (
-        coco.COCO({**described, "annotations": rows}, print_function=_silent) for rows in sides
-    )
+    indexed = [coco.COCO(), coco.COCO()]
+    for one, rows in zip(indexed, sides):
+        one.print_function = _silent
+        one.dataset = {**described, "annotations": rows}
+        one.createIndex()
     evaluation = coco.COCOeval_faster(*indexed, iouType="bbox", print_function=_silent)
     assert evaluation.params.maxDets == list(LIMITS)
     evaluation.evaluate()

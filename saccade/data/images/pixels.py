@@ -43,6 +43,7 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 _LYING = (5, 6, 7, 8)  # turned by a quarter
+_NOTED = (b"eXIf", b"Raw profile type exif", b"XML:com.adobe.xmp")  # a PNG's note of how it lies
 # Opened by their classes and not by Image.open, which tries forms we do not want and warns about
 # sizes in its own way.
 _FORMS: dict[str, tuple[Callable[[bytes], bool], type[ImageFile]]] = {
@@ -87,10 +88,15 @@ def decode_pixels(
 
 
 def upright_size(source: Path | Member) -> tuple[int, int]:
-    """Height and width of an image once upright. No pixel is decoded."""
+    """Height and width of an image once upright. No pixel is decoded, but of a PNG with notes."""
     name = source.name if isinstance(source, Member) else str(source)
-    with _open(source, name) as image:
+    raw = _bytes(source, name)
+    with _open(raw, name) as image:
         width, height = image.size
+        if isinstance(image, PngImageFile):  # whose notes may follow its pixels
+            if not any(mark in raw for mark in _NOTED):
+                return height, width
+            _bound(image, name, None, MAX_PIXELS)
         return (width, height) if _orientation(image) in _LYING else (height, width)
 
 

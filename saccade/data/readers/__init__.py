@@ -1,5 +1,11 @@
 """Read a user's text and images: a bad row is named by file and line, and no line ever shifts."""
 
+from saccade.data.readers.images.annotated import (
+    box_class_ids,
+    box_class_names,
+    box_splits,
+    read_boxes,
+)
 from saccade.data.readers.images.labels import (
     LabelColumns,
     class_names,
@@ -34,11 +40,15 @@ __all__ = [
     "Problem",
     "TextColumns",
     "TextsRead",
+    "box_class_ids",
+    "box_class_names",
+    "box_splits",
     "class_names",
     "held_out_part",
     "image_splits",
     "label_splits",
     "labelled_text_splits",
+    "read_boxes",
     "read_images",
     "read_labelled",
     "read_labelled_texts",

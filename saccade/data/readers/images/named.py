@@ -38,7 +38,7 @@ def holds_images(path: Path) -> bool:
 
 def _held(path: Path) -> Iterator[Named]:
     tree, base = tree_of(path)
-    names = list(_below(tree, base))
+    names = list(images_below(tree, base))
     if not names:
         raise DataError(f"{path} holds no images: no name in it ends in {', '.join(ENDINGS)}")
     for name in names:
@@ -52,11 +52,11 @@ def _held(path: Path) -> Iterator[Named]:
         yield whole, lost if member is None else member
 
 
-def _below(tree: Tree, folder: str) -> Iterator[str]:
+def images_below(tree: Tree, folder: str) -> Iterator[str]:
     """The images of a folder, then those of its folders; links to folders may lead in circles."""
     for name in tree.files(folder):
         if name.lower().endswith(ENDINGS):
             yield join(folder, name)
     for name in tree.folders(folder):
         if not (tree.path / folder / name).is_symlink():
-            yield from _below(tree, join(folder, name))
+            yield from images_below(tree, join(folder, name))

@@ -48,6 +48,11 @@ class ImagesRead(RowsRead[ImageRow]):
             told += f" with {counted(captions, 'caption')}"
         if classes := len(self.labels):
             told += f" of {classes:,} class" + "es" * (classes != 1)
+        boxed = [row.extras for row in self.rows if isinstance(row.extras.get("objects"), tuple)]
+        if boxed:
+            told += f" with {counted(sum(len(one['objects']) for one in boxed), 'object')}"
+        if clipped := sum(one.get("clipped", 0) for one in boxed):
+            told += f" ({clipped:,} cut at the edge of the image)"
         return told
 
 

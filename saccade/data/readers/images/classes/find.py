@@ -62,7 +62,7 @@ def find_labels(data: Path, columns: LabelColumns) -> Sources:
     base = _start(tree, base)
     if saved := _saved(tree, base, columns):
         return saved
-    tables, folders = _tables(tree, base), _splits_among(tree.folders(base))
+    tables, folders = _tables(tree, base), splits_among(tree.folders(base))
     named = {stem: mine for stem, mine in tables.items() if _split_name(stem)}
     labelled = any(_labelled(tree, join(base, folders[s])) for s in fitting_stems("train", folders))
     if named and (fitting_stems("train", named) or not labelled):
@@ -84,7 +84,7 @@ def _start(tree: Tree, base: str) -> str:
     """Go down into a lone folder that holds the data, and is neither a split nor a class."""
     while not has_images(tree, base) and not _tables(tree, base):
         folders = tree.folders(base)
-        if len(folders) != 1 or _splits_among(folders):
+        if len(folders) != 1 or splits_among(folders):
             return base
         lone = join(base, folders[0])
         whole = tree.folders(lone) and not has_images(tree, lone)
@@ -124,7 +124,7 @@ def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list
     return [LabelTable(table_source(tree, table, whole=False), columns) for table in tables]
 
 
-def _splits_among(folders: list[str]) -> dict[str, str]:
+def splits_among(folders: list[str]) -> dict[str, str]:
     """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
     small = {split_stem(name): name for name in folders}
     usual = {name for names in SPLITS.values() for name in names}
@@ -174,7 +174,7 @@ def _whole(
     usual = [table for stem in _FOR_ALL for table in tables.get(stem, [])]
     every = usual or [table for mine in tables.values() for table in mine]
     classes = class_folders(tree, base)
-    many = len(classes) > 1 and not _splits_among(classes)
+    many = len(classes) > 1 and not splits_among(classes)
     if not every or (not usual and many):
         return ClassFolders(tree, base, whole=True)
     if len(every) > 1:

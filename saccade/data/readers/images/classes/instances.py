@@ -34,7 +34,7 @@ def instance_rows(
 ) -> Iterator[ImageRow | Problem]:
     """Each image with the categories that its annotations name."""
     names: dict[Id, str] = {}
-    yield from _categories(document["categories"], f"{name}#categories", names)
+    yield from read_categories(document["categories"], f"{name}#categories", names)
     labels: dict[Id, set[str]] = {}
     for image in document["images"]:
         if isinstance(image, dict) and is_id(image.get("id")):
@@ -52,7 +52,8 @@ def instance_rows(
     yield from parse_rows(document["images"], f"{name}#images", parse)
 
 
-def _categories(categories: list[object], name: str, into: dict[Id, str]) -> Iterator[Problem]:
+def read_categories(categories: list[object], name: str, into: dict[Id, str]) -> Iterator[Problem]:
+    """Put the name of each category under its id; what has none is a bad row."""
     taken: dict[Id, int] = {}
 
     def parse(value: object, number: int) -> None:

@@ -1,0 +1,147 @@
+"""YOLO: a text file for each image, with a line for each object: class cx cy width height.
+
+Numbers are shares of the image's sides. The text of …/images/a.jpg is …/labels/a.txt, or lies
+beside the image; where there is none, there are no objects. A sixth number, the score of one that
+was found, is passed over.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from saccade.data.images.members import Member
+from saccade.data.readers.images.boxes.checks import (
+    CENTRES,
+    CheckedBox,
+    Size,
+    checked_box,
+    finite_number,
+)
+from saccade.data.readers.images.boxes.rows import (
+    Found,
+    boxed_image,
+    image_rows,
+    image_size,
+    small_file,
+    try_box,
+)
+from saccade.data.readers.images.rows import ENDINGS, ImageRow
+from saccade.data.readers.images.tree import Tree, join
+from saccade.data.readers.report import BadRow, Problem
+from saccade.data.readers.stems import SPLITS
+from saccade.data.readers.text.lines import BOM, text_of
+from saccade.errors import DataError
+from saccade.printable import printable
+
+IMAGES, LABELS = "images", "labels"
+_SPLITS = {name for names in SPLITS.values() for name in names}
+_NO_LABELS = {"classes", "labels", "names", "readme"} | _SPLITS
+
+
+@dataclass(frozen=True)
+class YoloNames:
+    """The names of classes by their numbers, and the file that has them; none are numbers."""
+
+    names: dict[int, str] = field(default_factory=dict[int, str])
+    file: str = ""
+
+    def label(self, text: str) -> str:
+        number = finite_number(text, "class")
+        if number != int(number) or number < 0:
+            raise BadRow(f"no such class: {text[:60]!r}; classes are whole numbers from 0")
+        if not self.names:
+            return str(int(number))
+        if int(number) not in self.names:
+            held = f"{min(self.names)} … {max(self.names)}"
+            raise BadRow(f"no such class: {int(number)}, and {self.file} has {held}; add its name")
+        return self.names[int(number)]
+
+
+@dataclass
+class YoloBoxes:
+    """Images of a split by their names in the tree, with the folders of their labels."""
+
+    tree: Tree
+    name: str
+    images: list[str]
+    names: YoloNames
+    whole: bool = False
+    used: list[str] = field(default_factory=list[str])
+
+    def rows(self, split: str) -> Iterator[ImageRow | Problem]:
+        if self.whole and split != "train":
+            raise DataError(
+                f"{printable(self.name)} has no folder for a split, so it is all train: there is "
+                f"no {split!r} in it; put images into images/{split} and texts into labels/{split}"
+            )
+        return self._rows()
+
+    def _rows(self) -> Iterator[ImageRow | Problem]:
+        taken: dict[str, str] = {}
+        root = str(self.tree.path)
+
+        def parse(name: str, number: int) -> Found:
+            where, file = printable(join(root, name)), label_file(name)
+            try:
+                image = self.tree.member(name)
+                if image is None:
+                    raise BadRow("missing image: there is none of this name; add it")
+                if file in taken:
+                    raise BadRow(f"duplicate image: {taken[file]!r:.200} has the same labels")
+                taken[file] = name
+                size = image_size(image)
+                said = self.tree.member(file)
+                boxes = self._boxes(said, size) if said else []
+            except BadRow as bad:
+                return [Problem(where, number, str(bad))]
+            classes = {label: place for place, label in self.names.names.items()}
+            return boxed_image(image, size, boxes, file=where, line=number, classes=classes)
+
+        yield from image_rows(self.images, self.name, parse)
+        yield from self._lost(taken)
+
+    def _boxes(self, file: Member, size: Size) -> list[CheckedBox | Problem]:
+        lines = small_file(file).removeprefix(BOM).split(b"\n")
+        return [
+            try_box(file.name, number, lambda line=line: _box(line, self.names, size))
+            for number, line in enumerate(lines, start=1)
+            if line.strip()
+        ]
+
+    def _lost(self, taken: Iterable[str]) -> Iterator[Problem]:
+        """Labels of images that are not there."""
+        known = set(taken)
+        for folder in dict.fromkeys(file.rpartition("/")[0] for file in known):
+            for name in self.tree.files(folder) if is_folder(self.tree, folder) else ():
+                stem, _, form = name.rpartition(".")
+                if form.lower() != "txt" or stem.lower().lstrip("_") in _NO_LABELS:
+                    continue
+                if (file := join(folder, name)) not in known:
+                    where = printable(join(str(self.tree.path), file))
+                    reason = f"missing image: no {stem[:200]}{ENDINGS[0]} or the like goes with it"
+                    yield Problem(where, 1, f"{reason}; add it, or take the labels away")
+
+
+def label_file(image: str) -> str:
+    """Where the labels of an image are: in labels/ instead of the last images/, or beside it."""
+    parts = image.rpartition(".")[0].split("/")
+    for place in reversed(range(len(parts) - 1)):
+        if parts[place].lower() == IMAGES:
+            parts[place] = LABELS
+            break
+    return "/".join(parts) + ".txt"
+
+
+def is_folder(tree: Tree, folder: str) -> bool:
+    """Whether there is a folder of this name."""
+    above, _, name = folder.rpartition("/")
+    return not folder or (is_folder(tree, above) and name in tree.folders(above))
+
+
+def _box(line: bytes, names: YoloNames, size: Size) -> CheckedBox:
+    words = text_of(line.strip(b"\r")).split()
+    if len(words) not in (5, 6):
+        outline = " (an outline?)" if len(words) > 6 else ""
+        raise BadRow(f"not 5 columns: {len(words)} found{outline}; write {CENTRES.names}")
+    label = names.label(words[0])
+    x, y, width, height = (finite_number(word, "box") for word in words[1:5])
+    return checked_box(label, (x, y, width, height), CENTRES, size)

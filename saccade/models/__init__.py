@@ -6,6 +6,8 @@ from saccade.models.caption import caption_transformer, show_and_tell, show_atte
 from saccade.models.caption.caption_transformer import CaptionTransformerConfig
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
+from saccade.models.detection import detr
+from saccade.models.detection.detr import DetrConfig
 from saccade.models.text import (
     bert,
     convolutional,
@@ -54,6 +56,7 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "swin": SwinConfig,
     "mvit": MvitConfig,
     "convnext": ConvNextConfig,
+    "detr": DetrConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -75,6 +78,7 @@ PRESETS: dict[str, ModelConfig] = {
     **swin.PRESETS,
     **mvit.PRESETS,
     **convnext.PRESETS,
+    **detr.PRESETS,
 }
 
 

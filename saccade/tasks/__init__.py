@@ -3,6 +3,7 @@
 from saccade.tasks.base import TaskSettings
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
+from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
@@ -13,6 +14,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "language": LanguageSettings,
     "captioning": CaptioningSettings,
     "classification": ClassificationSettings,
+    "detection": DetectionSettings,
     "masked": MaskedSettings,
     "understanding": UnderstandingSettings,
 }

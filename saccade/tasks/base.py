@@ -52,6 +52,14 @@ class Fillable(Protocol):
     def filled(self) -> Batch: ...
 
 
+@runtime_checkable
+class CountsItems(Protocol):
+    """A batch whose budget counts other things than its losses are summed over: `items`."""
+
+    @property
+    def items(self) -> int: ...
+
+
 B = TypeVar("B", bound=Batch)
 
 

@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from saccade.errors import CheckpointError, RunError, out_of_memory
 from saccade.models.protocol import Capturable
 from saccade.printable import printable
-from saccade.tasks.base import Batch, Fillable, PartlyCompiled, Task
+from saccade.tasks.base import Batch, CountsItems, Fillable, PartlyCompiled, Task
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
@@ -207,7 +207,8 @@ class Trainer:
         self.position = positions[-1] + 1
         batches = [self._batch(position) for position in positions]
         tokens = world.sum(float(sum(batch.tokens for batch in batches)))
-        self.tokens_of_last = int(tokens)
+        others = [batch.items for batch in batches if isinstance(batch, CountsItems)]
+        self.tokens_of_last = int(world.sum(float(sum(others))) if others else tokens)
         self.seen = None if self.seen is None else self.seen + self.tokens_of_last
         self.step += 1
         rate = learning_rate(

@@ -11,6 +11,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "language": "saccade.app.kinds.language",
     "captioning": "saccade.app.kinds.captioning",
     "classification": "saccade.app.kinds.classification",
+    "detection": "saccade.app.kinds.detection",
     "masked": "saccade.app.kinds.masked",
     "understanding": "saccade.app.kinds.understanding",
 }

@@ -45,7 +45,7 @@ class DetectionNetwork(Protocol):
 class DetectionBatch(NamedTuple):
     """Images as they are kept, where each is cut, and the objects that are then left.
 
-    `objects` are those that count, of all images; the losses are summed over them.
+    The losses are summed over `tokens` objects; `items` counts images.
     """
 
     images: UInt8[Tensor, "B 3 K K"]
@@ -130,7 +130,7 @@ class Detection:
             there,
             self.vary.draw(rows, seed=self.seed, epoch=epoch),
             self.vary.size(position, seed=self.seed),
-            int(there.sum()) if counts else 0,
+            max(1, int(there.sum())) if counts else 0,
             len(rows) if counts else 0,
         )
 
@@ -166,14 +166,19 @@ def find_all(
     """What is found in each image of a split, in order."""
     for rows in torch.arange(len(read)).split(VALIDATED):
         found = model(vary.plain(read.images[rows].to(device)))
-        yield from best_objects(found, classes=len(read.classes))
+        yield from (best.objects for best in best_objects(found, classes=len(read.classes)))
         progress(int(rows[-1]) + 1, len(read))
 
 
-def best_objects(found: Detections, *, classes: int) -> list[FoundObjects]:
-    """The likeliest objects of each image, the likeliest first; a query may stand for several
-    classes where each is scored by itself.
-    """
+class Best(NamedTuple):
+    """The likeliest objects of an image, the likeliest first, and the query of each."""
+
+    objects: FoundObjects
+    queries: Int[Tensor, " n"]
+
+
+def best_objects(found: Detections, *, classes: int) -> list[Best]:
+    """Those of each image; a query may stand for several where each class is scored by itself."""
     z = found.scores[-1].float()
     alone = z.shape[-1] > classes  # the last class is: nothing
     chances = z.softmax(dim=-1)[..., :-1] if alone else z.sigmoid()  # (B, Q, C)
@@ -182,7 +187,7 @@ def best_objects(found: Detections, *, classes: int) -> list[FoundObjects]:
     rows = best.indices // classes
     chosen = boxes.gather(1, rows[..., None].expand(-1, -1, 4)).cpu()
     labels, scores, queries = (best.indices % classes).cpu(), best.values.cpu(), rows.cpu()
-    return [FoundObjects(*each) for each in zip(chosen, labels, scores, queries)]
+    return [Best(FoundObjects(*each[:3]), each[3]) for each in zip(chosen, labels, scores, queries)]
 
 
 def _filled(read: Annotated) -> TrueObjects:

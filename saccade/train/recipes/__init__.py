@@ -9,6 +9,7 @@ from saccade.printable import printable
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import classification as recipes_classification
+from saccade.train.recipes import detection as recipes_detection
 from saccade.train.recipes import pretraining as recipes_pretraining
 from saccade.train.recipes import text as recipes_text
 from saccade.train.recipes import understanding as recipes_understanding
@@ -23,6 +24,7 @@ RECIPES: dict[str, Recipe] = {
     **recipes_text.BUILT_IN,
     **recipes_captioning.BUILT_IN,
     **recipes_classification.BUILT_IN,
+    **recipes_detection.BUILT_IN,
     **recipes_pretraining.BUILT_IN,
     **recipes_understanding.BUILT_IN,
     **MEASURED,

@@ -106,6 +106,14 @@ LAYOUTS: dict[str, Files] = {
         **below("images/val", pictures(VALID)),
         **below("labels/val", yolo(VALID)),
     },
+    "yolo, years": {
+        "data.yaml": names("list"),
+        **below("images/train2017", pictures(TRAIN)),
+        **below("labels/train2017", yolo(TRAIN)),
+        **below("images/val2017", pictures(VALID)),
+        **below("labels/val2017", yolo(VALID)),
+        "images/test2017/x.png": pictures(VALID)["d.png"],  # which has no labels
+    },
     "yolo, in the splits": {**NUMBERED, "data.yaml": YAML + names("map")},
     "yolo, by a path": {
         **NUMBERED,
@@ -273,7 +281,7 @@ def test_any_boxes_read_equal_in_all_forms_and_fit_float32(found: list[Said]) ->
         {**xmls(scenes), **pictures(scenes)},
         {
             **below("images", pictures(scenes)),
-            **(below("labels", yolo(scenes)) or {"labels/classes.txt": b""}),
+            **below("labels", {"a.txt": b"", **yolo(scenes)}),
             "data.yaml": names("list"),
         },
         {"train.jsonl": corners(scenes), **pictures(scenes)},

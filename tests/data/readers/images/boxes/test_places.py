@@ -138,6 +138,12 @@ REFUSED: dict[str, tuple[Files, str, str]] = {
         "",
         "is not COCO instances: no list 'categories' in it",
     ),
+    "labels that are elsewhere": (
+        {"images/train/a.png": blank(), "labels/a.txt": b"0 .5 .5 1 1"},
+        "",
+        "not one of its images has labels; those of images/train/a.png are sought in "
+        "labels/train/a.txt",
+    ),
     "no names": (
         {**YOLO, "data.yaml": b"names: []"},
         "",

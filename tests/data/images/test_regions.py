@@ -13,6 +13,7 @@ from saccade.data.images.members import Member
 from saccade.data.images.regions import fitted_boxes, fitted_mask
 from saccade.data.images.square import Fit, fit_square
 from saccade.metrics.pointing import inside_boxes
+from tests.data.images_odd import black_png
 
 FITS: tuple[Fit, ...] = ("crop", "squeeze", "pad")
 SIZES = ((48, 96), (96, 48), (64, 64))
@@ -64,6 +65,23 @@ def test_the_size_is_that_of_the_image_decoded(tmp_path: Path, orientation: int)
     exif[0x0112] = orientation
     image = saved(tmp_path / "a.jpg", np.zeros((20, 30, 3), np.uint8), exif=exif)
     assert upright_size(image) == tuple(decode(image).shape[1:])
+
+
+@pytest.mark.parametrize("orientation", [0, 1, 6])
+def test_the_size_of_a_png_is_that_of_the_image_decoded(tmp_path: Path, orientation: int) -> None:
+    exif = Image.Exif()
+    if orientation:
+        exif[0x0112] = orientation
+    image = saved(tmp_path / "a.png", np.zeros((20, 30, 3), np.uint8), exif=exif)
+    assert upright_size(image) == tuple(decode(image).shape[1:])
+
+
+def test_the_size_of_a_vast_png_needs_no_pixels(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(raw := black_png(20_000, 20_000))
+    assert upright_size(tmp_path / "a.png") == (20_000, 20_000)
+    (tmp_path / "a.png").write_bytes(raw + b"eXIf")
+    with pytest.raises(ImageError, match="too large"):
+        upright_size(tmp_path / "a.png")
 
 
 def test_the_size_of_what_is_no_image_is_refused(tmp_path: Path) -> None:

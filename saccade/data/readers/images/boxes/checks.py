@@ -77,7 +77,7 @@ def checked_box(
 
 
 def _allowed(side: int) -> float:
-    return max(OVERHANG, OVERHANG_SHARE * side)
+    return max(OVERHANG, OVERHANG_SHARE * side) + _LEAST  # shares are rounded
 
 
 def _outside(told: str, notation: Notation, numbers: Four, size: Size) -> str:

@@ -103,9 +103,9 @@ class VocBoxes:
             return _image(file, name[: -len(_XML)], number, finder, seen)
 
         yield from image_rows(names, self.name, parse)
-        yield from self._unsaid(seen)
+        yield from self._unsaid(seen, {name[: -len(_XML)] for name in names})
 
-    def _unsaid(self, seen: set[str]) -> Iterator[Problem]:
+    def _unsaid(self, seen: set[str], stems: set[str]) -> Iterator[Problem]:
         """Images that no XML file is about."""
         for place in dict.fromkeys(self.places):
             folder = join(self.base, place)
@@ -115,7 +115,8 @@ class VocBoxes:
                 continue
             for file in files:
                 whole = printable(join(str(self.tree.path), folder, file))
-                if file.lower().endswith(ENDINGS) and whole not in seen:
+                named = PurePosixPath(file).stem in stems
+                if file.lower().endswith(ENDINGS) and not named and whole not in seen:
                     reason = "missing annotation: no XML file is about it; add one, with or "
                     yield Problem(whole, 1, f"{reason}without objects, or take the image away")
 

@@ -11,79 +11,77 @@ from collections.abc import Iterator
 
 Value = str | list[str] | dict[str, str]
 
-_TOP = re.compile(r"([A-Za-z_][\w-]*)\s*:(?:\s+(.*))?$")
-_ITEM = re.compile(r"\s*-\s+(.*)$")
-_PAIR = re.compile(r"""\s+("[^"]*"|'[^']*'|[^\s:#][^:]*?)\s*:\s+(.*)$""")
-_OPEN = {"[": "]", "{": "}"}
+_QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
+_KEY = rf"({_QUOTED}|[^\s,:'\"-][^,:]*):"
+_TOP = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:\s+(.*))?$")
+_ITEM = re.compile(r"\s*-(?:\s+(.*))?$")
+_PAIR = re.compile(rf"\s+{_KEY}(?:\s+(.*))?$")
+_FLOW_ITEM = re.compile(rf"\s*({_QUOTED}|[^,]+)\s*(?:,|$)")
+_FLOW_PAIR = re.compile(rf"\s*{_KEY}\s+({_QUOTED}|[^,]+)\s*(?:,|$)")
+_CLOSED_BY = {"[": "]", "{": "}"}
+_BEFORE_QUOTES = ("", ":", "-", ",", "[", "{")
 
 
 def little_yaml(text: str) -> dict[str, Value]:
     """What stands under each key at the top."""
     found: dict[str, Value] = {}
     key = ""
-    lines = iter(text.splitlines())
-    for raw in lines:
-        line = _without_comment(raw)
-        if not line.strip():
-            continue
+    lines = map(_without_comment, text.splitlines())
+    for line in lines:
         if top := _TOP.match(line):
             key, rest = top[1], (top[2] or "").strip()
-            found[key] = _flow(rest, lines) if rest[:1] in _OPEN else _scalar(rest)
+            found[key] = _flow(rest, lines) if rest[:1] in _CLOSED_BY else _scalar(rest)
         elif key:
-            _add(found, key, line)
+            found[key] = _with_line(found[key], line)
     return found
 
 
-def _add(found: dict[str, Value], key: str, line: str) -> None:
-    """A line below a key: an item of a list, or a pair of a map."""
-    held = found[key]
+def _with_line(held: Value, line: str) -> Value:
+    """What is under a key, and a line below it: an item of a list, or a pair of a map."""
     if item := _ITEM.match(line):
-        found[key] = [*(held if isinstance(held, list) else []), _scalar(item[1])]
-    elif pair := _PAIR.match(line):
-        held = held if isinstance(held, dict) else {}
-        found[key] = {**held, _scalar(pair[1]): _scalar(pair[2])}
+        mine = held if isinstance(held, list) else []
+        mine.append(_scalar(item[1] or ""))
+        return mine
+    if pair := _PAIR.match(line):
+        pairs = held if isinstance(held, dict) else {}
+        pairs[_scalar(pair[1])] = _scalar(pair[2] or "")
+        return pairs
+    return held
 
 
 def _flow(first: str, lines: Iterator[str]) -> list[str] | dict[str, str]:
     """A list or a map in brackets, which may go on over the next lines."""
-    end, text = _OPEN[first[0]], first
-    for raw in lines if not text.endswith(end) else ():
-        text += " " + _without_comment(raw).strip()
-        if text.endswith(end):
-            break
-    parts = _parts(text[1:].removesuffix(end))
+    end, parts = _CLOSED_BY[first[0]], [first]
+    while not parts[-1].endswith(end) and (line := next(lines, None)) is not None:
+        parts.append(line.strip())
+    text = " ".join(parts)[1:].removesuffix(end).strip()
     if end == "]":
-        return [_scalar(part) for part in parts]
-    pairs = (part.rpartition(":") if part[-1:] in "\"'" else part.partition(":") for part in parts)
-    return {_scalar(key): _scalar(value) for key, _, value in pairs}
+        return [_scalar(one[1]) for one in _matches(_FLOW_ITEM, text)]
+    return {_scalar(one[1]): _scalar(one[2]) for one in _matches(_FLOW_PAIR, text)}
 
 
-def _parts(text: str) -> list[str]:
-    """What commas part, but for those in quotation marks."""
-    found: list[str] = []
-    part, quote = "", ""
-    for one in text:
-        if one == "," and not quote:
-            found.append(part)
-            part = ""
-            continue
-        if one in "\"'" and quote in ("", one) and (quote or not part.strip() or ":" in part):
-            quote = "" if quote else one
-        part += one
-    return [one.strip() for one in (*found, part) if one.strip()]
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Match upon match, to the end or to what is none."""
+    place = 0
+    while place < len(text) and (found := pattern.match(text, place)):
+        yield found
+        place = found.end()
 
 
 def _without_comment(line: str) -> str:
-    quote = ""
+    quote, last = "", ""  # the quotation that is open, and what was before the spaces
     for place, one in enumerate(line):
-        if one in "\"'" and quote in ("", one) and (quote or line[:place].rstrip()[-1:] in _BEFORE):
-            quote = "" if quote else one
-        elif one == "#" and not quote and (not place or line[place - 1].isspace()):
+        if quote:
+            escaped = quote == '"' and last == "\\"
+            quote = "" if one == quote and not escaped else quote
+            last = "" if escaped else one
+        elif one == "#" and (not place or line[place - 1].isspace()):
             return line[:place].rstrip()
+        elif one in "\"'" and (last in _BEFORE_QUOTES or line[place - 1] == one == "'"):
+            quote, last = one, ""
+        elif not one.isspace():
+            last = one
     return line.rstrip()
-
-
-_BEFORE = ("", ":", "-", ",", "[", "{")  # what a quotation may follow
 
 
 def _scalar(text: str) -> str:
@@ -91,5 +89,5 @@ def _scalar(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
     if len(text) > 1 and text[0] == text[-1] == '"':
-        return text[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
     return text

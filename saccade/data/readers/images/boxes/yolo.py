@@ -77,9 +77,11 @@ class YoloBoxes:
 
     def _rows(self) -> Iterator[ImageRow | Problem]:
         taken: dict[str, str] = {}
+        labelled = False
         root = str(self.tree.path)
 
         def parse(name: str, number: int) -> Found:
+            nonlocal labelled
             where, file = printable(join(root, name)), label_file(name)
             try:
                 image = self.tree.member(name)
@@ -90,6 +92,7 @@ class YoloBoxes:
                 taken[file] = name
                 size = image_size(image)
                 said = self.tree.member(file)
+                labelled = labelled or said is not None
                 boxes = self._boxes(said, size) if said else []
             except BadRow as bad:
                 return [Problem(where, number, str(bad))]
@@ -98,6 +101,12 @@ class YoloBoxes:
 
         yield from image_rows(self.images, self.name, parse)
         yield from self._lost(taken)
+        if taken and not labelled:
+            first, image = next(iter(taken.items()))
+            raise DataError(
+                f"{self.name}: not one of its images has labels; those of {printable(image)} are "
+                f"sought in {printable(first)}"
+            )
 
     def _boxes(self, file: Member, size: Size) -> list[CheckedBox | Problem]:
         lines = small_file(file).removeprefix(BOM).split(b"\n")

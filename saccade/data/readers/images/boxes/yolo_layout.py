@@ -4,11 +4,20 @@ images/train + labels/train     train/images + train/labels     images + labels
 images and texts in one folder, with obj.names or classes.txt; or a text that lists images
 """
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from saccade.data.readers.images.boxes.rows import small_file
 from saccade.data.readers.images.boxes.yaml import Value, little_yaml
-from saccade.data.readers.images.boxes.yolo import IMAGES, LABELS, YoloBoxes, YoloNames, is_folder
+from saccade.data.readers.images.boxes.yolo import (
+    IMAGES,
+    LABELS,
+    YoloBoxes,
+    YoloNames,
+    is_folder,
+    label_file,
+)
 from saccade.data.readers.images.classes.find import splits_among
 from saccade.data.readers.images.classes.folders import has_images
 from saccade.data.readers.images.named import images_below
@@ -20,6 +29,7 @@ from saccade.errors import DataError
 from saccade.printable import printable
 
 YAML = (".yaml", ".yml")
+_YEAR = re.compile(r"_?\d{4}$")
 _NAMES = ("classes.txt", "obj.names", "_darknet.labels", "_classes.txt", "labels.txt")
 
 
@@ -53,7 +63,7 @@ def _declared(
             if place
             for one in _images(tree, base, join(str(root), place) if root else place)
         ]
-        if images:
+        if images and (split == "train" or _labelled(tree, images)):
             where = printable(join(str(tree.path), base, places[0]))
             found[split] = YoloBoxes(tree, where, list(dict.fromkeys(images)), names)
     return found if "train" in found else {}
@@ -84,15 +94,13 @@ def _tails(place: str) -> list[str]:
 def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]:
     found = {
         stem: folder
-        for stem, name in splits_among(tree.folders(base)).items()
+        for stem, name in _split_folders(tree, base).items()
         if (folder := _with_labels(tree, join(base, name))) is not None
     }
     small = {name.lower(): name for name in tree.folders(base)}
     if not found and IMAGES in small and LABELS in small:
         images = join(base, small[IMAGES])
-        found = {
-            stem: join(images, name) for stem, name in splits_among(tree.folders(images)).items()
-        }
+        found = {stem: join(images, name) for stem, name in _split_folders(tree, images).items()}
     whole = "" if found else _with_labels(tree, base)
     if not found and whole is not None:
         found = {"": whole}
@@ -101,9 +109,23 @@ def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]
         mine = names if names.names else _named(tree, folder)
         images = list(images_below(tree, folder))
         name = printable(join(str(tree.path), folder))
-        if images:
+        if images and (stem in ("", "train") or _labelled(tree, images)):
             parts[stem] = YoloBoxes(tree, name, images, mine, whole=not stem)
     return parts
+
+
+def _split_folders(tree: Tree, folder: str) -> dict[str, str]:
+    """The folders of splits, also where a year follows their names: train2017."""
+    folders = tree.folders(folder)
+    plain = [_YEAR.sub("", name) for name in folders]
+    often = Counter(plain)
+    names = {stem if often[stem] == 1 else name: name for stem, name in zip(plain, folders)}
+    return {stem: names[name] for stem, name in splits_among(list(names)).items()}
+
+
+def _labelled(tree: Tree, images: Sequence[str]) -> bool:
+    """Whether one image has labels; without any, these are images to try a model on."""
+    return any(_is_file(tree, label_file(name)) for name in images)
 
 
 def _with_labels(tree: Tree, folder: str) -> str | None:

@@ -18,7 +18,7 @@ from saccade.app.look.draw.field import (
     LEFT,
     RIGHT,
     WIDE,
-    Field,
+    ChartField,
     draw_axes,
 )
 from saccade.app.look.draw.scale import log_scale, plain_scale
@@ -75,7 +75,7 @@ def draw_chart(panels: list[Panel], *, x_title: str, y_title: str) -> Canvas:
         canvas.words.append(Words((place[0] + 12, place[1]), text, size=13))
     for number, panel in enumerate(panels):
         row, column = divmod(number, columns)
-        field = Field(
+        field = ChartField(
             column * cell_wide + LEFT,
             top + row * cell_high + ABOVE,
             log_scale([mark.x for mark in panel.marks]),
@@ -99,7 +99,7 @@ def _legend(names: list[str], width: float) -> tuple[list[tuple[Place, str, int]
     return found, line + 1
 
 
-def _series(canvas: Canvas, field: Field, panel: Panel, names: list[str]) -> None:
+def _series(canvas: Canvas, field: ChartField, panel: Panel, names: list[str]) -> None:
     taken: list[Box] = []
     for name, marks in panel.series.items():
         number = names.index(name)
@@ -116,7 +116,7 @@ def _series(canvas: Canvas, field: Field, panel: Panel, names: list[str]) -> Non
     canvas.words += [_label(field, mark, taken) for mark in panel.marks if mark.name]
 
 
-def _error_bar(field: Field, mark: Mark, colour: str) -> Iterator[Stroke]:
+def _error_bar(field: ChartField, mark: Mark, colour: str) -> Iterator[Stroke]:
     if mark.low == mark.high:
         return
     (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)
@@ -137,7 +137,7 @@ def _marker(place: Place, number: int) -> Stroke:
     return Stroke(points, colour, 1.5, fill="white" if number // len(SIDES) % 2 else colour)
 
 
-def _label(field: Field, mark: Mark, taken: list[Box]) -> Words:
+def _label(field: ChartField, mark: Mark, taken: list[Box]) -> Words:
     """The name of a point, where it covers least; what it covers is taken after that."""
     x, y = field.place(mark.x, mark.mean)
     high, low = field.place(mark.x, mark.high)[1], field.place(mark.x, mark.low)[1]

@@ -15,7 +15,7 @@ from saccade.app.look.draw.field import (
     LEFT,
     RIGHT,
     WIDE,
-    Field,
+    ChartField,
     draw_axes,
 )
 from saccade.app.look.draw.scale import Scale
@@ -57,13 +57,13 @@ def draw_curves(panels: list[CurvePanel], *, title: str, x_title: str, y_title: 
     canvas = Canvas(width, head + ABOVE + HIGH + BELOW, title)
     canvas.words.append(Words((16.0, 22.0), title, size=14))
     for number, panel in enumerate(panels):
-        field = Field(number * cell + LEFT, head + ABOVE, SHARES, SHARES)
+        field = ChartField(number * cell + LEFT, head + ABOVE, SHARES, SHARES)
         draw_axes(canvas, field, panel.title, x_title, y_title)
         _draw_panel(canvas, field, panel)
     return canvas
 
 
-def _draw_panel(canvas: Canvas, field: Field, panel: CurvePanel) -> None:
+def _draw_panel(canvas: Canvas, field: ChartField, panel: CurvePanel) -> None:
     """The main curve lies in front."""
     drawn = [(curve, _colour(curve, number)) for number, curve in enumerate(panel.curves)]
     drawn.sort(key=lambda one: (one[0].main, one[0].named))

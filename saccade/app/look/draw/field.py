@@ -13,7 +13,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#333333", "#5
 
 
 @dataclass(frozen=True)
-class Field:
+class ChartField:
     """From two scales and the upper left corner to places."""
 
     left: float
@@ -26,7 +26,7 @@ class Field:
         return self.left + across * WIDE, self.top + (1 - up) * HIGH
 
 
-def draw_axes(canvas: Canvas, field: Field, title: str, x_title: str, y_title: str) -> None:
+def draw_axes(canvas: Canvas, field: ChartField, title: str, x_title: str, y_title: str) -> None:
     """Ticks with a grid, and titles above, below and on the left."""
     left, top, right, bottom = field.left, field.top, field.left + WIDE, field.top + HIGH
     for value, text in field.y.ticks:

@@ -70,13 +70,16 @@ def _print_classes(by_class: dict[str, dict[str, Any]], unit: str) -> None:
 
 def draw_confusion(found: dict[str, Any], out: Path, title: str) -> Path:
     """Rows are what is true, columns what it was taken for, as shares of each row."""
-    names = list(found["by_class"])
+    return draw_counts(list(found["by_class"]), found["confusion"], out, title)
+
+
+def draw_counts(names: list[str], counts: list[list[int]], out: Path, title: str) -> Path:
+    """A square matrix, as shares of each row."""
     if len(names) > DRAWN:
         raise ConfigError(
             f"{len(names):,} classes do not fit on a picture, which has room for {DRAWN}; "
             "--json has the matrix"
         )
-    counts = found["confusion"]
     shares = [[count / max(1, sum(row)) for count in row] for row in counts]
     drawn: dict[str, Any] = {"rows": names, "columns": names, "weights": shares, "title": title}
     writers = {".png": lambda: draw_png(**drawn), ".svg": lambda: draw_svg(**drawn).encode()}

@@ -9,16 +9,24 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from saccade.app.look.draw.canvas import Canvas, Place, Stroke, Words
-from saccade.app.look.draw.scale import Scale, log_scale, plain_scale
+from saccade.app.look.draw.field import (
+    ABOVE,
+    BELOW,
+    COLOURS,
+    FAINT,
+    HIGH,
+    LEFT,
+    RIGHT,
+    WIDE,
+    ChartField,
+    draw_axes,
+)
+from saccade.app.look.draw.scale import log_scale, plain_scale
 from saccade.app.look.draw.text import text_width
 
-WIDE, HIGH = 460.0, 340.0  # of the field of a panel, in points
-LEFT, RIGHT, ABOVE, BELOW, LEGEND = 74.0, 22.0, 34.0, 62.0, 40.0
+LEGEND = 40.0  # height of a line of it
 MARK, CAP = 5.0, 3.5  # half a marker, half the cap of an error bar
-INK, FAINT, GRID = "#141820", "#5b6472", "#e6e9ef"
 LABEL = 11  # size of a point's name
-# Okabe and Ito's, which people who see fewer colours tell apart.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#333333", "#56b4e9", "#b03060")
 SIDES = (  # corners of the markers, and the turn of the first from the top in degrees
     (24, 0.0),
     (4, 45.0),
@@ -53,20 +61,6 @@ class Panel:
         return [mark for marks in self.series.values() for mark in marks]
 
 
-@dataclass(frozen=True)
-class _Field:
-    """Where the numbers of a panel lie on the page."""
-
-    left: float
-    top: float
-    x: Scale
-    y: Scale
-
-    def place(self, x: float, y: float) -> Place:
-        across, up = self.x.share(x), self.y.share(y)
-        return self.left + across * WIDE, self.top + (1 - up) * HIGH
-
-
 def draw_chart(panels: list[Panel], *, x_title: str, y_title: str) -> Canvas:
     """Panels two in a row under the legend, with axes of their own."""
     columns = min(2, len(panels))
@@ -81,13 +75,13 @@ def draw_chart(panels: list[Panel], *, x_title: str, y_title: str) -> Canvas:
         canvas.words.append(Words((place[0] + 12, place[1]), text, size=13))
     for number, panel in enumerate(panels):
         row, column = divmod(number, columns)
-        field = _Field(
+        field = ChartField(
             column * cell_wide + LEFT,
             top + row * cell_high + ABOVE,
             log_scale([mark.x for mark in panel.marks]),
             plain_scale([value for mark in panel.marks for value in (mark.low, mark.high)]),
         )
-        _axes(canvas, field, panel.title, x_title, y_title)
+        draw_axes(canvas, field, panel.title, x_title, y_title)
         _series(canvas, field, panel, names)
     return canvas
 
@@ -105,27 +99,7 @@ def _legend(names: list[str], width: float) -> tuple[list[tuple[Place, str, int]
     return found, line + 1
 
 
-def _axes(canvas: Canvas, field: _Field, title: str, x_title: str, y_title: str) -> None:
-    left, top, right, bottom = field.left, field.top, field.left + WIDE, field.top + HIGH
-    for value, text in field.y.ticks:
-        _, y = field.place(field.x.low, value)
-        canvas.strokes.append(Stroke(((left, y), (right, y)), GRID))
-        canvas.words.append(Words((left - 8, y), text, colour=FAINT, across=1.0))
-    for value, text in field.x.ticks:
-        x, _ = field.place(value, field.y.low)
-        if text:
-            canvas.strokes.append(Stroke(((x, top), (x, bottom)), GRID))
-            canvas.words.append(Words((x, bottom + 17), text, colour=FAINT, across=0.5))
-        canvas.strokes.append(Stroke(((x, bottom), (x, bottom + (6 if text else 3))), FAINT))
-    canvas.strokes.append(Stroke(((left, top), (left, bottom), (right, bottom)), FAINT))
-    canvas.words += [
-        Words((left + WIDE / 2, top - 16), title, size=14, across=0.5),
-        Words((left + WIDE / 2, bottom + 40), x_title, across=0.5),
-        Words((left - 56, top + HIGH / 2), y_title, across=0.5, upwards=True),
-    ]
-
-
-def _series(canvas: Canvas, field: _Field, panel: Panel, names: list[str]) -> None:
+def _series(canvas: Canvas, field: ChartField, panel: Panel, names: list[str]) -> None:
     taken: list[Box] = []
     for name, marks in panel.series.items():
         number = names.index(name)
@@ -142,7 +116,7 @@ def _series(canvas: Canvas, field: _Field, panel: Panel, names: list[str]) -> No
     canvas.words += [_label(field, mark, taken) for mark in panel.marks if mark.name]
 
 
-def _error_bar(field: _Field, mark: Mark, colour: str) -> Iterator[Stroke]:
+def _error_bar(field: ChartField, mark: Mark, colour: str) -> Iterator[Stroke]:
     if mark.low == mark.high:
         return
     (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)
@@ -163,7 +137,7 @@ def _marker(place: Place, number: int) -> Stroke:
     return Stroke(points, colour, 1.5, fill="white" if number // len(SIDES) % 2 else colour)
 
 
-def _label(field: _Field, mark: Mark, taken: list[Box]) -> Words:
+def _label(field: ChartField, mark: Mark, taken: list[Box]) -> Words:
     """The name of a point, where it covers least; what it covers is taken after that."""
     x, y = field.place(mark.x, mark.mean)
     high, low = field.place(mark.x, mark.high)[1], field.place(mark.x, mark.low)[1]

@@ -10,7 +10,7 @@ CLEAR = (255, 255, 255, 0)
 
 def text_width(text: str, size: int) -> float:
     """In pixels, at a size of so many."""
-    return sum(_advance(part, face.at(size), size) for part, face in runs(text))
+    return sum((_advance(part, face.at(size), size) for part, face in runs(text)), 0.0)
 
 
 def text_strip(text: str, size: int, colour: Colour) -> Image.Image:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from saccade.app.look.draw.canvas import Canvas
-from saccade.app.look.draw.chart import HIGH, LEFT, WIDE, Mark, Panel, draw_chart
+from saccade.app.look.draw.chart import Mark, Panel, draw_chart
+from saccade.app.look.draw.field import HIGH, LEFT, WIDE
 from saccade.app.look.draw.scale import Scale, log_scale, plain_scale
 from saccade.app.look.draw.text import text_width
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.data.boxes import to_centres, to_corners
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.metrics.detection import FoundObjects, detection_scores
 from saccade.models.detection.detr import Detections, DetrConfig
 from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
@@ -89,12 +89,12 @@ class Detection:
         self.vary = BoxVariation(settings.vary, image=settings.image)
         self.batches_per_epoch = -(-len(self._train) // how.budget)
         self._true = _filled(self._train)
+        self._most = int(self._true.there.sum(dim=1).max())
         self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
 
     @property
     def sizes(self) -> str:
-        most = int(self._true.there.sum(dim=1).max())
-        return f"{len(self.classes):,} classes, up to {most:,} objects in an image"
+        return f"{len(self.classes):,} classes, up to {self._most:,} objects in an image"
 
     def assets(self) -> dict[str, bytes]:
         content = {"names": self.classes}
@@ -102,6 +102,11 @@ class Detection:
 
     def fit(self, model: ModelConfig) -> ModelConfig:
         assert isinstance(model, DetrConfig)
+        if self._most > model.queries:
+            raise ConfigError(
+                f"an image has {self._most:,} objects, and queries={model.queries}: one query finds "
+                f"one object; raise --model.queries, to {2 * self._most:,} say"
+            )
         return replace(model, classes=len(self.classes))
 
     def fingerprint(self) -> str:

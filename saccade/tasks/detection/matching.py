@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from saccade.blocks.kernels import runs_kernels
 from saccade.data.boxes import generalised_iou, to_corners
 from saccade.errors import ConfigError
 from saccade.models.detection.detr import Detections
@@ -79,14 +81,17 @@ def assigned(
 
     Where there are more objects than queries, those that would cost most have none.
     """
-    solve = _solver()
-    matrices, counts = cost.flatten(0, -3).cpu().numpy(), there.sum(dim=-1).flatten().tolist()
-    found = torch.full((len(counts), there.shape[-1]), -1, dtype=torch.long)
-    for number, count in enumerate(counts):
-        if count:
-            rows, queries = solve(matrices[number, :count])
-            found[number, torch.from_numpy(rows)] = torch.from_numpy(queries)
-    return found.view(there.shape).to(cost.device, non_blocking=True)
+    if runs_kernels(cost) and there.shape[-1] <= cost.shape[-1]:
+        from saccade.tasks.detection.assignment_kernel import assigned_on_gpu
+
+        return assigned_on_gpu(cost, there)
+    solve, real = _solver(), there.flatten(0, -2).cpu().numpy()
+    found = np.full(real.shape, -1)
+    for mine, matrix, rows in zip(found, cost.flatten(0, -3).cpu().numpy(), real):
+        (objects,) = rows.nonzero()
+        chosen, queries = solve(matrix[objects])
+        mine[objects[chosen]] = queries
+    return torch.from_numpy(found).view(there.shape).to(cost.device)
 
 
 def match(

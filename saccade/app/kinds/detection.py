@@ -35,7 +35,6 @@ from saccade.app.kinds.found_files import FoundFiles, FoundFormat, check_targets
 from saccade.app.kinds.image_files import (
     Fields,
     Row,
-    SomeFailedError,
     check_images,
     predict_images,
 )
@@ -90,6 +89,22 @@ def predict_command(
     with busy("loading"):
         model: DetectionModel = load(run, device=device)
     files = FoundFiles(model.classes, format, out, draw)
+    try:
+        _find_all(model, images, files, threshold, json=json)
+    finally:  # some could not be read: the others are kept all the same
+        if (written := files.finish()) is not None:
+            say_written(written)
+
+
+def _find_all(
+    model: DetectionModel,
+    images: tuple[str, ...],
+    files: FoundFiles,
+    threshold: float,
+    *,
+    json: bool,
+) -> None:
+    """Print what is found, or put it where it belongs."""
 
     def detect(prepared: list[PreparedImage]) -> list[Row]:
         found = model.predict_prepared(prepared, threshold=threshold)
@@ -97,23 +112,15 @@ def predict_command(
             files.take(one)
         return [objects_table(one.objects, one.size) for one in found]
 
-    failed: SomeFailedError | None = None
-    try:
-        predict_images(
-            ImagesOfModel(model),
-            images,
-            detect,
-            doing="finding",
-            json=json,
-            fields=_lines(threshold),
-            prints=format == "text",
-        )
-    except SomeFailedError as error:  # the others are kept all the same
-        failed = error
-    if (written := files.finish()) is not None:
-        say_written(written)
-    if failed is not None:
-        raise failed
+    predict_images(
+        ImagesOfModel(model),
+        images,
+        detect,
+        doing="finding",
+        json=json,
+        fields=_lines(threshold),
+        prints=files.form == "text",
+    )
 
 
 class ImagesOfModel:

@@ -68,8 +68,11 @@ class FoundFiles:
             write(self.out / f"{stem}.txt", "".join(f"{line}\n" for line in lines).encode())
 
     def finish(self) -> Path | None:
-        """The whole document, or the names that YOLO's numbers stand for; gives its place."""
-        if self.out is None:
+        """The whole document, or the names that YOLO's numbers stand for; gives its place.
+
+        Where not a single image could be read, there is nothing to write.
+        """
+        if self.out is None or not self._names:
             return None
         if self.form == "coco":
             whole = coco_dataset(self._found, class_ids(self.classes))

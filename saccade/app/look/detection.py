@@ -167,8 +167,8 @@ def _objects(
         for one, (takes, excused) in zip(maps.found, matched)
     ]
     there = truth and [
-        TrueEntry(label=classes[label], box=_rounded(box), ignored=ignored)
-        for box, label, ignored in zip(*(part.tolist() for part in truth))
+        TrueEntry(label=classes[int(label)], box=_rounded(box.tolist()), ignored=bool(ignored))
+        for box, label, ignored in zip(*truth)
     ]
     return ObjectsEntry(found=found, truth=there, threshold=threshold)
 

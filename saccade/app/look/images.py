@@ -16,7 +16,7 @@ from torch import Tensor
 from saccade.app.look.document import ImageEntry, MarkedBox
 from saccade.data import shapes
 from saccade.data.images.decode import decode
-from saccade.data.images.given import image_name, pixels_of
+from saccade.data.images.given import pixels_of
 from saccade.data.images.members import Member
 from saccade.data.images.square import fit_square
 from saccade.data.readers.images.rows import ImageRow
@@ -73,7 +73,8 @@ class ShownImage:
     @classmethod
     def in_full(cls, image: Any, *, name: str = "") -> "ShownImage":
         """In its own proportions, for models that see all of it squeezed to a square."""
-        name = name or ("picture" if isinstance(image, bytes) else image_name(image, 0))
+        image = Path(image) if isinstance(image, str) else image
+        name = name or (image.name if isinstance(image, Path | Member) else "picture")
         pixels = pixels_of(image, name=name, short=LONGEST)
         whole = cls(name, pixels, lambda who: who.prepare(image, name=name))
         return whole.shrunk(LONGEST)
@@ -91,6 +92,8 @@ class ShownImage:
 
     def among(self, count: int) -> "ShownImage":
         """Smaller where there are many on a page."""
+        if count == 1:
+            return self
         return self.shrunk(next((side for most, side in SIDES if count <= most), SMALLEST))
 
     @classmethod

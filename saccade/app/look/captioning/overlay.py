@@ -16,6 +16,7 @@ from saccade.data.images.lattice import Lattice, nearest
 
 SHADE = np.array([9.0, 11.0, 16.0])
 OPACITY = 0.7
+LIGHT_OPACITY = 0.62  # of colours, through which the image is still to be seen
 BLUR = 0.6  # cells
 
 
@@ -69,7 +70,7 @@ def lights(
     lattice: Lattice,
     *,
     cells: bool = False,
-    opacity: float = OPACITY,
+    opacity: float = LIGHT_OPACITY,
 ) -> UInt8[np.ndarray, "size size 4"]:
     """Several maps at once, each in its own colour, as Carion et al. (2020) drew them.
 

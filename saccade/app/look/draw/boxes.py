@@ -40,7 +40,7 @@ def draw_boxes(pixels: UInt8[Tensor, "3 H W"], boxes: Sequence[DrawnBox]) -> Ima
     larger = max(1, -(-SHORTEST // max(image.size)))
     image = image.resize((image.width * larger, image.height * larger), Image.Resampling.BICUBIC)
     size = min(max(round(max(image.size) / 40), 13), 32)
-    draw, line = ImageDraw.Draw(image), max(2, size // 6)
+    draw, line = ImageDraw.Draw(image), max(3, size // 5)
     for one in reversed(boxes):
         corners = _corners(one.box, image.size)
         draw.rectangle(corners, outline=DARK, width=line + 2)

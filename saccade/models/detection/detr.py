@@ -24,7 +24,7 @@ from saccade.config import ModelConfig
 from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_logits
 from saccade.models.detection.config import DetrConfig
 from saccade.models.detection.eye import DetectorEye
-from saccade.models.detection.heads import Mlp
+from saccade.models.detection.heads import Mlp, exactly
 from saccade.models.names.pretrained import Report, load_pretrained
 
 RARE = 0.01  # how likely an object is thought at first, where each class is scored by itself
@@ -153,9 +153,8 @@ class Detr(nn.Module):
         context, passes = _looking(seen, places, self._groups), list[Pass]()
         for layer in self.decoder:
             x = layer(x, context)
-            read = self.decoder_norm(x)
-            boxes = self.to_boxes(read).float().sigmoid()
-            passes.append(Pass(self.to_scores(read), boxes, self._groups))
+            with exactly(self.decoder_norm(x)) as z:
+                passes.append(Pass(self.to_scores(z), self.to_boxes(z).sigmoid(), self._groups))
         return passes
 
     def _mend_boxes(self, seen: Seen) -> list[Pass]:
@@ -169,9 +168,9 @@ class Detr(nn.Module):
             if self.box_bias is not None:
                 bias = self.box_bias[number](before, seen.down, seen.across)
             x = layer(x, _looking(seen, self.box_places(before).to(x), self._groups, bias))
-            read = self.decoder_norm(x)
-            boxes = (to_logits(before) + self.to_boxes(read).float()).sigmoid()
-            passes.append(Pass(self.to_scores(read), boxes, self._groups))
+            with exactly(self.decoder_norm(x)) as z:
+                boxes = (to_logits(before) + self.to_boxes(z)).sigmoid()
+                passes.append(Pass(self.to_scores(z), boxes, self._groups))
             before = boxes.detach()
         return passes
 
@@ -188,11 +187,18 @@ class Detr(nn.Module):
     def _all(self, passes: list[Pass]) -> Detections:
         """In order; while training, the groups of each one after another."""
         if not self.training:
-            return Detections(passes[-1].scores.float()[None], passes[-1].boxes[None], (1.0,))
+            return Detections(passes[-1].scores[None], passes[-1].boxes[None], (1.0,))
         scores = [part for one in passes for part in one.scores.chunk(one.groups, dim=1)]
         boxes = [part for one in passes for part in one.boxes.chunk(one.groups, dim=1)]
         weights = [1 / one.groups for one in passes for _ in range(one.groups)]
-        return Detections(torch.stack(scores).float(), torch.stack(boxes), tuple(weights))
+        return Detections(torch.stack(scores), torch.stack(boxes), tuple(weights))
+
+    def exact_parts(self) -> list[nn.Module]:
+        """What says which class and where a box lies: in float32, whatever the rest is in."""
+        found = [self.to_scores, self.to_boxes, self.box_places, self.box_bias]
+        if self.proposals is not None:
+            found += [self.proposals.to_scores, self.proposals.to_boxes]
+        return [part for part in found if part is not None]
 
     @property
     def _groups(self) -> int:

@@ -250,7 +250,7 @@ def _looking(
 
 def _middles(there: Bool[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     """Of each row of an image, as a share of its height; rows beside it lie at its edges."""
-    count = there.cumsum(dim=1, dtype=torch.float32)
+    count = there.cumsum(dim=1).float()
     return ((count - 0.5) / count[:, -1:]).clamp(0, 1)
 
 

@@ -39,7 +39,7 @@ _ON_FEW_PHOTOS = TrainSettings(
 )
 
 MEASURED: dict[str, Recipe] = {
-    "detr-few-photos": Recipe(
+    "detr-few-images": Recipe(
         about="DETR with queries that are boxes, for a few hundred photographs",
         system="S23",
         lecture="DETR",

@@ -58,7 +58,8 @@ class Placed:
         return site.read(q, q, x).unflatten(0, (-1, self.groups)).flatten(1, 2)
 
     def look_across(self, layer: int, site: MultiHeadAttention, x: Tensor) -> Tensor:
-        assert self.source is not None and self.source_places is not None
+        assert self.source is not None
+        assert self.source_places is not None
         k = self.source + self.source_places
         q = x + self.places
         return site.read(q, k, self.source, mask=self.source_mask, bias=self.bias)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from saccade.attention.axes import TARGET, Axis
+from saccade.attention.axes import Axis
 from saccade.attention.parameters import FREE, Role
 from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.encoder import EncoderLayer
@@ -24,7 +24,6 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.errors import ConfigError
 from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_logits
 from saccade.models.detection.heads import Mlp
-from saccade.models.names.pretrained import Report, load_pretrained
 from saccade.models.vision.encoders import encoder_config
 from saccade.models.vision.image_encoder import image_axis
 
@@ -240,10 +239,10 @@ class Detr(nn.Module):
             return self._mend_boxes(seen)
         return self._find(seen)
 
-    def see(
-        self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None
-    ) -> Seen:
+    def see(self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None) -> Seen:
         """The memory that queries look at."""
+        if inside is not None:  # what convolutions see beside an image is always the same
+            images = images.masked_fill(~inside[:, None], 0.0)
         grid = self.eye(images)
         shape = (grid.shape[2], grid.shape[3])
         self._say_what_is_seen(shape)
@@ -291,9 +290,7 @@ class Detr(nn.Module):
             before = mended.detach()
         return self._all(scores, boxes, groups)
 
-    def _first_boxes(
-        self, seen: Seen
-    ) -> tuple[Float[Tensor, "B Q 4"], list[Tensor], list[Tensor]]:
+    def _first_boxes(self, seen: Seen) -> tuple[Float[Tensor, "B Q 4"], list[Tensor], list[Tensor]]:
         """Learnt, or proposed by cells, whose proposals are judged as well."""
         if self.proposals is None:
             assert self.anchors is not None
@@ -332,11 +329,10 @@ class Detr(nn.Module):
         """The image encoder, which others may have trained."""
         return self.eye.encoder
 
-    def load_published(self) -> Report | None:
-        """Start from the published weights that the config names, if it names any."""
-        if not self.config.weights:
-            return None
-        return load_pretrained(self.eye.encoder, Path(self.config.weights))
+    @property
+    def published(self) -> Path | None:
+        """Where that encoder's published weights lie, if the config names any."""
+        return Path(self.config.weights) if self.config.weights else None
 
     def _say_what_is_seen(self, shape: tuple[int, int]) -> None:
         """Who watches is told the image's grid."""

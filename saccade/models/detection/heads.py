@@ -1,5 +1,7 @@
 """What is read off a query: a small MLP, as its box and its place are made by."""
 
+from itertools import pairwise
+
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -16,7 +18,7 @@ class Mlp(nn.Module):
     def __init__(self, inputs: int, hidden: int, outputs: int, *, layers: int) -> None:
         super().__init__()
         widths = [inputs, *[hidden] * (layers - 1), outputs]
-        self.layers = nn.ModuleList(Linear(a, b) for a, b in zip(widths, widths[1:]))
+        self.layers = nn.ModuleList(Linear(a, b) for a, b in pairwise(widths))
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         *others, last = self.layers

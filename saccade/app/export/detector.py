@@ -22,6 +22,7 @@ from saccade.models.vision.resnet import ResNetConfig
 from saccade.printable import printable
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.losses import NOTHING
+from saccade.tasks.detection.matching import Weights
 from saccade.tasks.detection.task import ASSET
 from saccade.train.recipe import Recipe
 
@@ -63,7 +64,7 @@ def _eye(config: DetrConfig) -> ResNetConfig:
 
 
 def _settings(config: DetrConfig, names: tuple[str, ...], task: DetectionSettings) -> Any:
-    eye, weights = _eye(config), task.weights
+    eye = _eye(config)
     stages = (config.stage or STAGES) - 1
     sizes = huggingface.FAMILIES[ResNetConfig].settings(eye, task.image)
     for each in ("hidden_sizes", "depths"):
@@ -87,13 +88,21 @@ def _settings(config: DetrConfig, names: tuple[str, ...], task: DetectionSetting
         "dropout": config.dropout,
         "attention_dropout": 0.0,
         "activation_dropout": config.dropout,
-        "class_cost": weights.classes,
-        **{f"bbox_{kind}": weights.box for kind in ("cost", "loss_coefficient")},
-        **{f"giou_{kind}": weights.overlap for kind in ("cost", "loss_coefficient")},
+        **{name: int(x) for name, x in _costs(task.weights).items() if x == int(x)},
         "eos_coefficient": NOTHING,
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},
         "dtype": "float32",
+    }
+
+
+def _costs(weights: Weights) -> dict[str, float]:
+    """What counts how much when it is trained on; only whole numbers can be said there."""
+    kinds = ("cost", "loss_coefficient")
+    return {
+        "class_cost": weights.classes,
+        **{f"bbox_{kind}": weights.box for kind in kinds},
+        **{f"giou_{kind}": weights.overlap for kind in kinds},
     }
 
 

@@ -160,7 +160,6 @@ class Detection:
         return {"AP": scores.ap, "AP50": scores.ap50, "AP75": scores.ap75}
 
 
-@torch.no_grad()
 def find_all(
     model: DetectionNetwork,
     vary: BoxVariation,
@@ -170,7 +169,8 @@ def find_all(
 ) -> Iterator[FoundObjects]:
     """What is found in each image of a split, in order."""
     for rows in torch.arange(len(read)).split(VALIDATED):
-        found = model(vary.plain(read.images[rows].to(device)))
+        with torch.no_grad():
+            found = model(vary.plain(read.images[rows].to(device)))
         yield from (best.objects for best in best_objects(found, classes=len(read.classes)))
         progress(int(rows[-1]) + 1, len(read))
 

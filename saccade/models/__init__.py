@@ -7,7 +7,7 @@ from saccade.models.caption.caption_transformer import CaptionTransformerConfig
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.detection import detr
-from saccade.models.detection.detr import DetrConfig
+from saccade.models.detection.config import DetrConfig
 from saccade.models.text import (
     bert,
     convolutional,

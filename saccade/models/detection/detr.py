@@ -5,7 +5,6 @@ Weights are not dropped inside attention, which fused kernels dislike; else it i
 """
 
 import math
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,94 +17,18 @@ from saccade.attention.axes import Axis
 from saccade.attention.parameters import FREE, Role
 from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.kernels import HAS_TRITON
 from saccade.blocks.placed import Placed, places_within
 from saccade.blocks.stack import stacked, sublayers
-from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.errors import ConfigError
+from saccade.config import ModelConfig
 from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_logits
-from saccade.models.detection.heads import Mlp
-from saccade.models.vision.encoders import encoder_config
-from saccade.models.vision.image_encoder import image_axis
+from saccade.models.detection.config import DetrConfig
+from saccade.models.detection.eye import DetectorEye
+from saccade.models.detection.heads import Mlp, exactly
 
 RARE = 0.01  # how likely an object is thought at first, where each class is scored by itself
 OBJECTS = Axis("objects")
 IMAGE = Axis("image", "grid")  # before any was seen
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetrConfig(ModelConfig):
-    """Sizes of a DETR.
-
-    Args:
-        encoder: the image encoder, such as resnet-50, mobilenet-v2, convnext-t, vit-b-16 or swin-t.
-        stage: which of its stages is read, counted from 1; 0 is the last.
-        finer: an earlier stage, onto whose finer grid what `stage` sees is laid; 0: none.
-        weights: a file of published weights that the encoder starts from; none: fresh ones.
-        frozen: so many stages of the encoder are kept as they are.
-        frozen_norms: keep its BatchNorm as it is; right where batches are small.
-        classes: how many kinds of objects; training takes as many as the data have.
-        no_object: queries without an object say so by a class of their own, as published; without,
-            each class is scored by itself, and such a query by none.
-        queries: how many objects an image may have at most.
-        width: of a hidden state.
-        encoder_depth: layers in which the cells of the image look at one another.
-        depth: layers in which queries look at the image.
-        heads: of attention in a layer.
-        hidden: width inside the MLP of a layer.
-        dropout: share of a sublayer's output that is dropped in training.
-        anchored: a query is a box, and each layer mends the one before it.
-        proposed: the first boxes are those of the cells that look most like objects.
-        box_bias: cells are scored by where they lie to the edges of a query's box, too.
-        groups: so many sets of queries are trained beside one another, each finding all objects by
-            itself; one is used (Chen et al. 2022, Group DETR, arXiv:2207.13085).
-    """
-
-    encoder: str = "resnet-50"
-    stage: int = 0
-    finer: int = 0
-    weights: str = ""
-    frozen: int = 0
-    frozen_norms: bool = False
-    classes: int = 91
-    no_object: bool = True
-    queries: int = 100
-    width: int = 256
-    encoder_depth: int = 6
-    depth: int = 6
-    heads: int = 8
-    hidden: int = 2048
-    dropout: float = 0.1
-    anchored: bool = False
-    proposed: bool = False
-    box_bias: bool = False
-    groups: int = 1
-
-    def __post_init__(self) -> None:
-        encoder_config(self.encoder)
-        check_positive(self, "classes", "queries", "width", "depth", "heads", "hidden", "groups")
-        check_fraction(self, "dropout")
-        for name in ("stage", "finer", "frozen", "encoder_depth"):
-            if vars(self)[name] < 0:
-                raise ConfigError(f"{name}={vars(self)[name]} must be 0 or more")
-        if self.width % self.heads or self.width % 4:
-            raise ConfigError(
-                f"width={self.width} must divide into heads={self.heads}, and into 4 for positions"
-            )
-        for name in ("proposed", "box_bias"):
-            if vars(self)[name] and not self.anchored:
-                raise ConfigError(f"{name} needs queries that are boxes; add --model.anchored")
-        if self.finer and self.stage and self.finer >= self.stage:
-            raise ConfigError(
-                f"finer={self.finer} must be below stage={self.stage}, or 0 for that stage alone"
-            )
-
-    @property
-    def scores(self) -> int:
-        """How many a query gives."""
-        return self.classes + self.no_object
-
-    def build(self) -> "Detr":
-        return Detr(self)
 
 
 class Detections(NamedTuple):
@@ -118,6 +41,14 @@ class Detections(NamedTuple):
     scores: Float[Tensor, "passes B Q C"]
     boxes: Float[Tensor, "passes B Q 4"]
     weights: tuple[float, ...]
+
+
+class Pass(NamedTuple):
+    """What one layer says of all queries; groups of them lie one after another."""
+
+    scores: Float[Tensor, "B Q C"]
+    boxes: Float[Tensor, "B Q 4"]
+    groups: int
 
 
 class Seen(NamedTuple):
@@ -134,51 +65,13 @@ class Seen(NamedTuple):
         return None if self.within is None else self.within[:, None, None]
 
 
-class DetectorEye(nn.Module):
-    """An image as a grid of vectors of the model's width.
-
-    z = W₅ c₅        or        z = conv(W₄ c₄ + upsampled(W₅ c₅))
-
-    The second is the top of a feature pyramid (Lin et al. 2017, arXiv:1612.03144).
-    """
-
-    def __init__(self, config: DetrConfig) -> None:
-        super().__init__()
-        self.encoder = replace(encoder_config(config.encoder), classes=0).build()
-        self.stage = self.encoder.checked(config.stage or None)
-        self.finer = self.encoder.checked(config.finer) if config.finer else 0
-        self.encoder.drop_after(self.stage)
-        if config.frozen:
-            self.encoder.freeze_below(self.encoder.checked(config.frozen))
-        if config.frozen_norms:
-            norms = (m for m in self.encoder.modules() if isinstance(m, nn.BatchNorm2d))
-            self.encoder.freeze(*norms)
-        width = config.width
-        self.project = nn.Conv2d(self.encoder.channels(self.stage), width, 1)
-        if self.finer:
-            self.project_finer = nn.Conv2d(self.encoder.channels(self.finer), width, 1)
-            self.smooth = nn.Conv2d(width, width, 3, padding=1)
-
-    def forward(self, images: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B D h w"]:
-        pixels = images.contiguous(memory_format=torch.channels_last)
-        if not self.finer:
-            return self.project(self.encoder.grid(pixels, self.stage))
-        fine = self.encoder.grid(pixels, self.finer)
-        coarse = self.project(self.encoder.onward(fine, self.finer, self.stage))
-        return self.smooth(self.project_finer(fine) + F.interpolate(coarse, fine.shape[2:]))
-
-    def axis(self, shape: tuple[int, int]) -> Axis:
-        """Where the cells lie."""
-        return image_axis(shape, self.encoder.cells(self.finer or self.stage))
-
-
 class Detr(nn.Module):
     """Image → image encoder → encoder → memory; queries + memory → decoder → objects.
 
     class = W x        box = σ(MLP(x)),  or anchored: σ(logit(the box before) + MLP(x))
     """
 
-    capturable = True  # the same kernels for as many images of a size
+    capturable = HAS_TRITON  # else objects are matched on the CPU in the middle of an update
 
     def __init__(self, config: DetrConfig) -> None:
         super().__init__()
@@ -219,9 +112,8 @@ class Detr(nn.Module):
             if not self.config.no_object:
                 nn.init.constant_(to_scores.bias, math.log(RARE / (1 - RARE)))
             if self.config.anchored:  # a box begins as the one before it
-                last: nn.Linear = to_boxes.layers[-1]  # type: ignore[assignment]
-                nn.init.zeros_(last.weight)
-                nn.init.zeros_(last.bias)
+                for parameter in to_boxes.layers[-1].parameters():
+                    nn.init.zeros_(parameter)
         if self.anchors is not None:
             places = torch.rand(len(self.anchors), 2)
             sizes = torch.full_like(places, 0.2)
@@ -235,9 +127,7 @@ class Detr(nn.Module):
     ) -> Detections:
         """Standardised images; `inside` says which pixels are image, where not all are."""
         seen = self.see(images, inside)
-        if self.config.anchored:
-            return self._mend_boxes(seen)
-        return self._find(seen)
+        return self._all(self._mend_boxes(seen) if self.config.anchored else self._find(seen))
 
     def see(self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None) -> Seen:
         """The memory that queries look at."""
@@ -257,64 +147,59 @@ class Detr(nn.Module):
         read = stacked(sublayers(self.encoder), nn.Identity(), x)(x, Placed(places, seen.mask))
         return seen._replace(memory=read)
 
-    def _find(self, seen: Seen) -> Detections:
+    def _find(self, seen: Seen) -> list[Pass]:
         """As published: a query is learnt, and says from what it has read where its object is."""
-        groups, B = self._groups, len(seen.memory)
         places = self._queries[None]  # (1, Q, D)
-        x = torch.zeros_like(places).expand(B, -1, -1).to(seen.memory)
-        context = _looking(seen, places, groups)
-        scores, boxes = list[Tensor](), list[Tensor]()
+        x = torch.zeros_like(places).expand(len(seen.memory), -1, -1).to(seen.memory)
+        context, passes = _looking(seen, places, self._groups), list[Pass]()
         for layer in self.decoder:
             x = layer(x, context)
-            read = self.decoder_norm(x)
-            scores.append(self.to_scores(read))
-            boxes.append(self.to_boxes(read).float().sigmoid())
-        return self._all(scores, boxes, groups)
+            with exactly(self.decoder_norm(x)) as z:
+                passes.append(Pass(self.to_scores(z), self.to_boxes(z).sigmoid(), self._groups))
+        return passes
 
-    def _mend_boxes(self, seen: Seen) -> Detections:
+    def _mend_boxes(self, seen: Seen) -> list[Pass]:
         """A query has a box, by which it looks, and which each layer mends."""
-        groups, B = self._groups, len(seen.memory)
-        before, scores, boxes = self._first_boxes(seen)
-        before = before.repeat(1, groups, 1)
-        x = self._queries.expand(B, -1, -1)
+        first, passes = self._first_boxes(seen)
+        before = first.repeat(1, self._groups, 1)
+        x = self._queries.expand(len(before), -1, -1)
         assert self.box_places is not None
         for number, layer in enumerate(self.decoder):
             bias = None
             if self.box_bias is not None:
                 bias = self.box_bias[number](before, seen.down, seen.across)
-            x = layer(x, _looking(seen, self.box_places(before).to(x), groups, bias))
-            read = self.decoder_norm(x)
-            mended = (to_logits(before) + self.to_boxes(read).float()).sigmoid()
-            scores.append(self.to_scores(read))
-            boxes.append(mended)
-            before = mended.detach()
-        return self._all(scores, boxes, groups)
+            x = layer(x, _looking(seen, self.box_places(before).to(x), self._groups, bias))
+            with exactly(self.decoder_norm(x)) as z:
+                boxes = (to_logits(before) + self.to_boxes(z)).sigmoid()
+                passes.append(Pass(self.to_scores(z), boxes, self._groups))
+            before = boxes.detach()
+        return passes
 
-    def _first_boxes(self, seen: Seen) -> tuple[Float[Tensor, "B Q 4"], list[Tensor], list[Tensor]]:
+    def _first_boxes(self, seen: Seen) -> tuple[Float[Tensor, "B Q 4"], list[Pass]]:
         """Learnt, or proposed by cells, whose proposals are judged as well."""
         if self.proposals is None:
             assert self.anchors is not None
-            return self.anchors.sigmoid().expand(len(seen.memory), -1, -1), [], []
+            return self.anchors.sigmoid().expand(len(seen.memory), -1, -1), []
         found = self.proposals(
             seen.memory, seen.within, seen.down, seen.across, self.config.queries
         )
-        return found.boxes.detach(), [found.scores], [found.boxes]
+        return found.boxes.detach(), [Pass(found.scores, found.boxes, 1)]
 
-    def _all(self, scores: list[Tensor], boxes: list[Tensor], groups: int) -> Detections:
-        """Passes in order, the groups of a layer after one another."""
+    def _all(self, passes: list[Pass]) -> Detections:
+        """In order; while training, the groups of each one after another."""
         if not self.training:
-            return Detections(scores[-1].float()[None], boxes[-1][None], (1.0,))
-        weights = [weight for one in scores for weight in self._weights(one, groups)]
-        apart = ([y for x in many for y in self._apart(x, groups)] for many in (scores, boxes))
-        all_scores, all_boxes = (torch.stack(each) for each in apart)
-        return Detections(all_scores.float(), all_boxes, tuple(weights))
+            return Detections(passes[-1].scores[None], passes[-1].boxes[None], (1.0,))
+        scores = [part for one in passes for part in one.scores.chunk(one.groups, dim=1)]
+        boxes = [part for one in passes for part in one.boxes.chunk(one.groups, dim=1)]
+        weights = [1 / one.groups for one in passes for _ in range(one.groups)]
+        return Detections(torch.stack(scores), torch.stack(boxes), tuple(weights))
 
-    def _apart(self, x: Float[Tensor, "B Q n"], groups: int) -> list[Tensor]:
-        return list(x.chunk(max(1, groups if x.shape[1] > self.config.queries else 1), dim=1))
-
-    def _weights(self, x: Float[Tensor, "B Q n"], groups: int) -> list[float]:
-        parts = len(self._apart(x, groups))
-        return [1 / parts] * parts
+    def exact_parts(self) -> list[nn.Module]:
+        """What says which class and where a box lies: in float32, whatever the rest is in."""
+        found = [self.to_scores, self.to_boxes, self.box_places, self.box_bias]
+        if self.proposals is not None:
+            found += [self.proposals.to_scores, self.proposals.to_boxes]
+        return [part for part in found if part is not None]
 
     @property
     def _groups(self) -> int:

@@ -20,7 +20,7 @@ from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Scene, ShapesSettings
 from saccade.errors import ConfigError, DataError
-from saccade.models.detection.detr import DetrConfig
+from saccade.models.detection.config import DetrConfig
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
 from saccade.tasks.detection.matching import Weights

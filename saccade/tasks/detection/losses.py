@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.data.boxes import generalised_iou, iou, to_corners
+from saccade.data.images.constants import constant
 from saccade.models.detection.detr import Detections
 from saccade.tasks.detection.matching import BALANCE, FOCUS, TrueObjects, Weights
 
@@ -30,7 +31,7 @@ def set_losses(
     query = matched.clamp_min(0)
     boxes = found.boxes.gather(2, query[..., None].expand(-1, -1, -1, 4))  # of each object's query
     targets = true.boxes.expand_as(boxes)
-    counts = there * found.boxes.new_tensor(found.weights)[:, None, None]
+    counts = there * constant(found.weights, found.boxes)[:, None, None]
     apart = (boxes - targets).abs().sum(dim=-1)
     fit = iou(to_corners(boxes.detach()), to_corners(targets))[0]
     shared = generalised_iou(to_corners(boxes), to_corners(targets))
@@ -59,7 +60,7 @@ def cross_entropy(
     each = F.cross_entropy(found.scores.flatten(0, 2), labels.flatten(), reduction="none")
     means = (w * each.view_as(w)).sum(dim=(1, 2)) / w.sum(dim=(1, 2))  # (passes,)
     objects = true.there.sum().clamp_min(1)
-    return (means * means.new_tensor(found.weights)).sum() * objects
+    return (means * constant(found.weights, means)).sum() * objects
 
 
 def focal_loss(
@@ -91,7 +92,7 @@ def focal_loss(
         t = hits * (p**TRUST * fits.clamp_min(1e-6) ** (1 - TRUST))
         w = torch.where(hits > 0, torch.ones_like(p), p**FOCUS)
     each = w * F.binary_cross_entropy_with_logits(z, t, reduction="none")
-    return (each.sum(dim=(1, 2, 3)) * each.new_tensor(found.weights)).sum()
+    return (each.sum(dim=(1, 2, 3)) * constant(found.weights, each)).sum()
 
 
 def _put(into: Tensor, places: Tensor, values: Tensor, there: Tensor) -> Tensor:

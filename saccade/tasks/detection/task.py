@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
@@ -15,7 +15,8 @@ from saccade.config import ModelConfig
 from saccade.data.boxes import to_centres, to_corners
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.detection import FoundObjects, detection_scores
-from saccade.models.detection.detr import Detections, DetrConfig
+from saccade.models.detection.config import DetrConfig
+from saccade.models.detection.detr import Detections
 from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
 from saccade.tasks.detection.data import Annotated, DetectionSettings, read_split
 from saccade.tasks.detection.losses import set_losses
@@ -69,7 +70,8 @@ class DetectionBatch(NamedTuple):
         return self._each(lambda x: x.pin_memory())
 
     def _each(self, move: Callable[[Tensor], Tensor]) -> "DetectionBatch":
-        return DetectionBatch(*(move(x) if isinstance(x, Tensor) else x for x in self))
+        images, cuts, boxes, labels, there, drawn = map(move, self[:6])
+        return DetectionBatch(images, cuts, boxes, labels, there, drawn, *self[6:])
 
 
 class Detection:
@@ -83,13 +85,14 @@ class Detection:
         self._train = read_split(settings, "train", how.progress)
         self.classes = self._train.classes
         if not self.classes:
-            raise DataError(f"{self._train.report}: no object in any image; there is nothing to learn")
+            raise DataError(f"{self._train.report}: no object in any image; nothing can be learnt")
         self._valid = read_split(settings, "valid", how.progress, self.classes)
         self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
         self.vary = BoxVariation(settings.vary, image=settings.image)
         self.batches_per_epoch = -(-len(self._train) // how.budget)
         self._true = _filled(self._train)
         self._most = int(self._true.there.sum(dim=1).max())
+        self._match = match
         self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
 
     @property
@@ -104,7 +107,7 @@ class Detection:
         assert isinstance(model, DetrConfig)
         if self._most > model.queries:
             raise ConfigError(
-                f"an image has {self._most:,} objects, and queries={model.queries}: one query finds "
+                f"an image has {self._most:,} objects, and queries={model.queries}: a query finds "
                 f"one object; raise --model.queries, to {2 * self._most:,} say"
             )
         return replace(model, classes=len(self.classes))
@@ -149,10 +152,16 @@ class Detection:
         how = self.settings
         with torch.autocast(shown.device.type, enabled=False):
             no_object = found.scores.shape[-1] > len(self.classes)
-            matched = match(found, true, how.weights, no_object=no_object)
+            matched = self._match(found, true, how.weights, no_object=no_object)
             return set_losses(
                 found, true, matched, how.weights, no_object=no_object, aligned=how.aligned
             )
+
+    def hide_from_compiler(self) -> None:
+        """Neither what varies images nor what matches objects can be traced."""
+        self.vary.hide_from_compiler()
+        hidden: Any = torch.compiler.disable(self._match)
+        self._match = hidden
 
     def validate(self, model: DetectionNetwork, device: torch.device) -> dict[str, float]:
         found = list(find_all(model, self.vary, self._valid, device))

@@ -1,11 +1,11 @@
 """How images vary while a detector is trained, and their boxes with them.
 
-Where an image is cut and whether it is mirrored is settled where its batch is made, for that decides
-which objects are left; the pixels follow on the device.
+Where an image is cut and whether it is mirrored is settled where its batch is made, for that
+decides which objects are left; the pixels follow on the device.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
@@ -116,6 +116,11 @@ class BoxVariation:
             pixels = images.float() / 255
             x = resample(pixels, cuts * images.shape[2], height=size, width=size)
         return self._colours.apply(x.clamp(0, 1), drawn)
+
+    def hide_from_compiler(self) -> None:
+        """Its steps are many small ones over few bytes, and some cannot be traced."""
+        hidden: Any = torch.compiler.disable(self.shown)
+        self.shown = hidden
 
     def plain(self, images: UInt8[Tensor, "B 3 K K"]) -> Float[Tensor, "B 3 H W"]:
         """Images as they are, when nobody learns from them."""

@@ -1,7 +1,5 @@
 """Recipes that find objects."""
 
-from dataclasses import replace
-
 from saccade.models.detection import detr
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.vary import VaryBoxes

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade.data.images.cache import CacheSettings
 from saccade.data.objects import NamedBox, Objects
 from saccade.data.readers import (
     ImagesRead,
@@ -16,6 +17,7 @@ from saccade.data.readers import (
     box_splits,
     read_boxes,
 )
+from saccade.data.readers.images.cached import cached_images
 from saccade.errors import DataError
 from tests.data.boxes_made import (
     CLASSES,
@@ -91,6 +93,7 @@ LAYOUTS: dict[str, Files] = {
         "ImageSets/Main/val.txt": stems(VALID),
         "ImageSets/Main/trainval.txt": stems(BOTH),
         "ImageSets/Main/cat_train.txt": b"a  1\nb -1\n",
+        "ImageSets/Main/cat_test.txt": b"a  1\n",
     },
     "voc, in the splits": split(lambda scenes: {**xmls(scenes), **pictures(scenes)}),
     "voc, splits below": {
@@ -294,3 +297,15 @@ def test_any_boxes_read_equal_in_all_forms_and_fit_float32(found: list[Said]) ->
             tensors = Objects.of(read.rows[0].extras["objects"], CLASSES).boxes
             assert (tensors[:, :2] < tensors[:, 2:]).all()
             assert ((tensors >= 0) & (tensors <= 1)).all()
+
+
+def test_boxes_stay_with_their_images_when_those_are_decoded(tmp_path: Path) -> None:
+    layout = {**LAYOUTS["coco, beside"], "images/a.png": pictures(TRAIN)["a.png"][:60]}
+    read = read_boxes(in_folder(tmp_path / "data", layout), "train")
+    good, cache = cached_images(
+        read, tmp_path / "cache", settings=CacheSettings(size=8), skip_bad=1
+    )
+    assert boxes(good) == {name: found for name, found in boxes(read).items() if name != "a.png"}
+    assert len(cache) == 2
+    assert box_class_names(good) == list(CLASSES)
+    assert good.summary().startswith("2 images with 1 object from train.json; 1 bad row skipped")

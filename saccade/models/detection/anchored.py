@@ -119,7 +119,9 @@ class Proposals(nn.Module):
         likely = scores.detach().amax(dim=-1)
         if within is not None:
             likely = likely.masked_fill(~within, -torch.inf)
-        best = likely.topk(min(queries, likely.shape[1]), dim=1).indices[..., None]  # (B, Q, 1)
+        best = likely.topk(min(queries, likely.shape[1]), dim=1).indices
+        turns = torch.arange(queries, device=best.device) % best.shape[1]  # where cells are few
+        best = best[:, turns, None]  # (B, Q, 1)
         z, scores = (x.gather(1, best.expand(-1, -1, x.shape[2])) for x in (z, scores))
         first = to_logits(cells).expand(len(z), -1, -1)
         moved = first.gather(1, best.expand(-1, -1, 4)) + self.to_boxes(z)

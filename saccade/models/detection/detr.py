@@ -25,7 +25,6 @@ from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_
 from saccade.models.detection.config import DetrConfig
 from saccade.models.detection.eye import DetectorEye
 from saccade.models.detection.heads import Mlp, exactly
-from saccade.models.names.pretrained import Report, load_pretrained
 
 RARE = 0.01  # how likely an object is thought at first, where each class is scored by itself
 OBJECTS = Axis("objects")
@@ -132,6 +131,8 @@ class Detr(nn.Module):
 
     def see(self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None) -> Seen:
         """The memory that queries look at."""
+        if inside is not None:  # what convolutions see beside an image is always the same
+            images = images.masked_fill(~inside[:, None], 0.0)
         grid = self.eye(images)
         shape = (grid.shape[2], grid.shape[3])
         self._say_what_is_seen(shape)
@@ -213,11 +214,10 @@ class Detr(nn.Module):
         """The image encoder, which others may have trained."""
         return self.eye.encoder
 
-    def load_published(self) -> Report | None:
-        """Start from the published weights that the config names, if it names any."""
-        if not self.config.weights:
-            return None
-        return load_pretrained(self.eye.encoder, Path(self.config.weights))
+    @property
+    def published(self) -> Path | None:
+        """Where that encoder's published weights lie, if the config names any."""
+        return Path(self.config.weights) if self.config.weights else None
 
     def _say_what_is_seen(self, shape: tuple[int, int]) -> None:
         """Who watches is told the image's grid."""

@@ -1,6 +1,7 @@
 """What tasks, trainer and decoder may ask of a model; each model offers what it can."""
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
@@ -173,14 +174,6 @@ class HasDecodingForm(Protocol):
 
 
 @runtime_checkable
-class StartsFromPublished(Protocol):
-    """A part of it may start from weights that others have published."""
-
-    def load_published(self) -> object | None:
-        """What became of each tensor; None where the config names no weights."""
-        ...
-
-
 @runtime_checkable
 class ShowsAttention(Protocol):
     """Of a config: whether its model shows where it looks while it is trained."""
@@ -195,6 +188,16 @@ class HasEncoderRate(Protocol):
 
     @property
     def slow_part(self) -> nn.Module: ...
+
+
+@runtime_checkable
+class StartsFromPublished(HasEncoderRate, Protocol):
+    """That part may start from weights that others have published."""
+
+    @property
+    def published(self) -> Path | None:
+        """The file of them; None where the config names none."""
+        ...
 
 
 @runtime_checkable

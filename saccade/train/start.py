@@ -16,6 +16,7 @@ from saccade.models import PRESETS
 from saccade.models.names.described import described
 from saccade.models.names.pretrained import (
     compare,
+    load_pretrained,
     load_weights,
     read_weights,
     renamed,
@@ -95,9 +96,8 @@ def _check_tokenizer(recipe: Recipe, path: Path) -> None:
 def start(model: nn.Module, recipe: Recipe, task: Task[Any]) -> list[str]:
     """Give a new run the weights that it is to start from, if any; lines about them."""
     notes = list[str]()
-    published = model.load_published() if isinstance(model, StartsFromPublished) else None
-    if published is not None:
-        notes.append(str(published))
+    if isinstance(model, StartsFromPublished) and model.published is not None:
+        notes.append(str(load_pretrained(model.slow_part, model.published)))
     if recipe.init:
         path = local_folder(recipe.init)
         notes += _load(model, recipe, path)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade.app.bench.ours import Classify, LabelledImages
-from saccade.models.inference.encoder import CapturedScores, EncoderForInference
+from saccade.models.inference.encoder import CapturedReading, EncoderForInference
 from saccade.models.vision.pooling_attention import with_offsets
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer, Update
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarni
 def test_the_form_for_inference_is_as_exact_as_half_precision(name: str, compiled: bool) -> None:
     """Twice the error of the model itself in bfloat16, captured or not; replays do not mix up."""
     model, images = trained(FAMILIES[name]).to(CUDA), torch.randn(3, 2, 3, 32, 32, device=CUDA)
-    scores = CapturedScores(EncoderForInference(model, "bfloat16", compiled=compiled))
+    scores = CapturedReading(EncoderForInference(model, "bfloat16", compiled=compiled))
     expected = [model(image) for image in images]
     found = [scores(image) for image in images]
     half = model.bfloat16()

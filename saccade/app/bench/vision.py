@@ -25,7 +25,7 @@ from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, 
 from saccade.app.bench.settings import Entries, RaceSettings
 from saccade.config import check_positive
 from saccade.errors import ConfigError
-from saccade.models.inference.encoder import CapturedScores, ClassScores
+from saccade.models.inference.encoder import CapturedReading, ClassScores
 from saccade.models.inference.scores import for_inference
 from saccade.models.vision import convnext, mvit, resnet, swin, vit
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
@@ -194,7 +194,7 @@ class _Contenders:
         """Ours captured, which changes nothing where there is no GPU."""
 
         def ours(make: Callable[..., ClassScores]) -> CheckedWork:
-            return self._reading(CapturedScores(make(self.model, self.bench.inference)))
+            return self._reading(CapturedReading(make(self.model, self.bench.inference)))
 
         yield Contender(SACCADE, partial(ours, for_inference))
         if self.bench.compiles:

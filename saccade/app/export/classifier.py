@@ -67,10 +67,10 @@ def _write(run: LoadedRun, names: str, found: Counterpart, folder: Path, table: 
     theirs = to_theirs(LIBRARIES[type(run.network)][names], state)
     tensors = {name: tensor.contiguous() for name, tensor in theirs.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    _write_json(folder / "config.json", table)
+    write_json(folder / "config.json", table)
 
 
-def _write_json(path: Path, table: Any) -> None:
+def write_json(path: Path, table: Any) -> None:
     path.write_text(json.dumps(table, indent=2, ensure_ascii=False), encoding="utf-8")
 
 
@@ -106,7 +106,7 @@ def _fill_huggingface(run: LoadedRun, folder: Path, quantization: str) -> str:
         "image_mean": read.mean,
         "image_std": read.deviation,
     }
-    _write_json(folder / "preprocessor_config.json", processor)
+    write_json(folder / "preprocessor_config.json", processor)
     return huggingface_readme(run.name, several=classes.several, remarks=read.remarks)
 
 

@@ -82,3 +82,36 @@ def onnx_readme(name: str, side: int, *, several: bool) -> str:
 255, the middle of an image resized to that size) and gives `scores` (rows × classes); {then}
 probabilities. All else, such as mean and deviation, is in the graph.
 """
+
+
+def detector_readme(name: str, side: int) -> str:
+    """How transformers load it, and what an image is squeezed to."""
+    return f"""---
+library_name: transformers
+pipeline_tag: object-detection
+---
+# {printable(name)} for Hugging Face's transformers
+
+A DETR trained by Saccade (`{printable(name)}`).
+`saccade.json` says which run it was made of, `classes.json` has the names of the classes.
+
+```python
+import torch
+from PIL import Image
+from transformers import AutoImageProcessor, AutoModelForObjectDetection
+
+model = AutoModelForObjectDetection.from_pretrained(".")
+processor = AutoImageProcessor.from_pretrained(".")
+image = Image.open("photo.jpg").convert("RGB")
+with torch.no_grad():
+    found = model(**processor(image, return_tensors="pt"))
+size = [(image.height, image.width)]
+(best,) = processor.post_process_object_detection(found, threshold=0.5, target_sizes=size)
+for label, score, box in zip(best["labels"], best["scores"], best["boxes"]):
+    print(model.config.id2label[int(label)], round(float(score), 3), box.tolist())
+```
+
+An image is squeezed to {side} × {side} pixels, as those were that it learnt from. For the same
+pixels the scores and boxes are those of Saccade. To train it on there, leave `auxiliary_loss` off:
+with it, transformers 5 hand normalised states from layer to layer, which this model never saw.
+"""

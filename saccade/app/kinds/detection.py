@@ -24,6 +24,7 @@ from saccade.app.cli.output import (
     tell_drawing,
     warnings_said,
 )
+from saccade.app.export.detector import EXPORTS
 from saccade.app.kinds.base import HeldOut, Kind, load_alike
 from saccade.app.kinds.detecting import (
     DetectionModel,
@@ -294,4 +295,5 @@ KIND = Kind(
     evaluate=eval_command,
     look=look_command,
     serving=DetectionServing(),
+    exports=EXPORTS,
 )

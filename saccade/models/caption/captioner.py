@@ -15,7 +15,6 @@ from saccade.config import WordModelConfig
 from saccade.data.images.augment import IMAGENET
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.names.pretrained import Report, load_pretrained
 from saccade.models.vision.encoders import encoder_config
 
 
@@ -145,11 +144,10 @@ class Captioner(nn.Module, ABC):
         """The image encoder, which others may have trained."""
         return self.eye.encoder
 
-    def load_published(self) -> Report | None:
-        """Start from the published weights that the config names, if it names any."""
-        if not self.config.weights:
-            return None
-        return load_pretrained(self.eye.encoder, Path(self.config.weights))
+    @property
+    def published(self) -> Path | None:
+        """Where that encoder's published weights lie, if the config names any."""
+        return Path(self.config.weights) if self.config.weights else None
 
 
 IMAGE_GRID = Axis("source", "grid")  # before any was seen

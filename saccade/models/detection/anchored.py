@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from saccade.attention.kernels.train.linear import Linear
 from saccade.blocks.positions import sinusoids
 from saccade.data.boxes import to_corners
-from saccade.models.detection.heads import Mlp
+from saccade.models.detection.heads import Mlp, exactly
 
 NEAREST = 1e-5  # a share is kept so far from 0 and 1 that its logit stays finite
 FINEST = 8.0  # the log-scale of distances tells them apart down to an eighth of an image
@@ -41,8 +41,9 @@ class BoxPlaces(nn.Module):
         self.each = width // 2
 
     def forward(self, boxes: Float[Tensor, "B Q 4"]) -> Float[Tensor, "B Q D"]:
-        angles = (2 * math.pi * boxes).flatten()
-        return self.mlp(sinusoids(angles, self.each).unflatten(0, boxes.shape).flatten(2))
+        with exactly(boxes) as exact:
+            angles = (2 * math.pi * exact).flatten()
+            return self.mlp(sinusoids(angles, self.each).unflatten(0, boxes.shape).flatten(2))
 
 
 class BoxBias(nn.Module):
@@ -63,9 +64,10 @@ class BoxBias(nn.Module):
         down: Float[Tensor, "#B h"],
         across: Float[Tensor, "#B w"],
     ) -> Float[Tensor, "B N Q cells"]:
-        left, top, right, bottom = to_corners(boxes)[..., None].unbind(dim=2)  # (B, Q, 1) each
-        rows = self.of_rows(_logarithmic(down[:, None], top, bottom))  # (B, Q, h, N)
-        columns = self.of_columns(_logarithmic(across[:, None], left, right))  # (B, Q, w, N)
+        with exactly(to_corners(boxes)[..., None]) as edges:
+            left, top, right, bottom = edges.unbind(dim=2)  # (B, Q, 1) each
+            rows = self.of_rows(_logarithmic(down[:, None], top, bottom))  # (B, Q, h, N)
+            columns = self.of_columns(_logarithmic(across[:, None], left, right))  # (B, Q, w, N)
         return (rows[:, :, :, None] + columns[:, :, None]).flatten(2, 3).permute(0, 3, 1, 2)
 
 
@@ -103,15 +105,26 @@ class Proposals(nn.Module):
         across: Float[Tensor, "#B w"],
         queries: int,
     ) -> Proposed:
-        z = self.norm(self.project(memory))
+        with exactly(self.norm(self.project(memory))) as z:
+            return self._best(z, within, _cells(down, across).to(z), queries)
+
+    def _best(
+        self,
+        z: Float[Tensor, "B cells D"],
+        within: Bool[Tensor, "B cells"] | None,
+        cells: Float[Tensor, "#B cells 4"],
+        queries: int,
+    ) -> Proposed:
         scores = self.to_scores(z)  # (B, cells, C)
         likely = scores.detach().amax(dim=-1)
         if within is not None:
             likely = likely.masked_fill(~within, -torch.inf)
-        best = likely.topk(min(queries, likely.shape[1]), dim=1).indices[..., None]  # (B, Q, 1)
+        best = likely.topk(min(queries, likely.shape[1]), dim=1).indices
+        turns = torch.arange(queries, device=best.device) % best.shape[1]  # where cells are few
+        best = best[:, turns, None]  # (B, Q, 1)
         z, scores = (x.gather(1, best.expand(-1, -1, x.shape[2])) for x in (z, scores))
-        first = to_logits(_cells(down, across)).expand(len(z), -1, -1)
-        moved = first.gather(1, best.expand(-1, -1, 4)) + self.to_boxes(z).float()
+        first = to_logits(cells).expand(len(z), -1, -1)
+        moved = first.gather(1, best.expand(-1, -1, 4)) + self.to_boxes(z)
         return Proposed(scores, moved.sigmoid())
 
 

@@ -24,8 +24,7 @@ from saccade.config import ModelConfig
 from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_logits
 from saccade.models.detection.config import DetrConfig
 from saccade.models.detection.eye import DetectorEye
-from saccade.models.detection.heads import Mlp
-from saccade.models.names.pretrained import Report, load_pretrained
+from saccade.models.detection.heads import Mlp, exactly
 
 RARE = 0.01  # how likely an object is thought at first, where each class is scored by itself
 OBJECTS = Axis("objects")
@@ -132,6 +131,8 @@ class Detr(nn.Module):
 
     def see(self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None) -> Seen:
         """The memory that queries look at."""
+        if inside is not None:  # what convolutions see beside an image is always the same
+            images = images.masked_fill(~inside[:, None], 0.0)
         grid = self.eye(images)
         shape = (grid.shape[2], grid.shape[3])
         self._say_what_is_seen(shape)
@@ -153,9 +154,8 @@ class Detr(nn.Module):
         context, passes = _looking(seen, places, self._groups), list[Pass]()
         for layer in self.decoder:
             x = layer(x, context)
-            read = self.decoder_norm(x)
-            boxes = self.to_boxes(read).float().sigmoid()
-            passes.append(Pass(self.to_scores(read), boxes, self._groups))
+            with exactly(self.decoder_norm(x)) as z:
+                passes.append(Pass(self.to_scores(z), self.to_boxes(z).sigmoid(), self._groups))
         return passes
 
     def _mend_boxes(self, seen: Seen) -> list[Pass]:
@@ -169,9 +169,9 @@ class Detr(nn.Module):
             if self.box_bias is not None:
                 bias = self.box_bias[number](before, seen.down, seen.across)
             x = layer(x, _looking(seen, self.box_places(before).to(x), self._groups, bias))
-            read = self.decoder_norm(x)
-            boxes = (to_logits(before) + self.to_boxes(read).float()).sigmoid()
-            passes.append(Pass(self.to_scores(read), boxes, self._groups))
+            with exactly(self.decoder_norm(x)) as z:
+                boxes = (to_logits(before) + self.to_boxes(z)).sigmoid()
+                passes.append(Pass(self.to_scores(z), boxes, self._groups))
             before = boxes.detach()
         return passes
 
@@ -188,11 +188,18 @@ class Detr(nn.Module):
     def _all(self, passes: list[Pass]) -> Detections:
         """In order; while training, the groups of each one after another."""
         if not self.training:
-            return Detections(passes[-1].scores.float()[None], passes[-1].boxes[None], (1.0,))
+            return Detections(passes[-1].scores[None], passes[-1].boxes[None], (1.0,))
         scores = [part for one in passes for part in one.scores.chunk(one.groups, dim=1)]
         boxes = [part for one in passes for part in one.boxes.chunk(one.groups, dim=1)]
         weights = [1 / one.groups for one in passes for _ in range(one.groups)]
-        return Detections(torch.stack(scores).float(), torch.stack(boxes), tuple(weights))
+        return Detections(torch.stack(scores), torch.stack(boxes), tuple(weights))
+
+    def exact_parts(self) -> list[nn.Module]:
+        """What says which class and where a box lies: in float32, whatever the rest is in."""
+        found = [self.to_scores, self.to_boxes, self.box_places, self.box_bias]
+        if self.proposals is not None:
+            found += [self.proposals.to_scores, self.proposals.to_boxes]
+        return [part for part in found if part is not None]
 
     @property
     def _groups(self) -> int:
@@ -207,11 +214,10 @@ class Detr(nn.Module):
         """The image encoder, which others may have trained."""
         return self.eye.encoder
 
-    def load_published(self) -> Report | None:
-        """Start from the published weights that the config names, if it names any."""
-        if not self.config.weights:
-            return None
-        return load_pretrained(self.eye.encoder, Path(self.config.weights))
+    @property
+    def published(self) -> Path | None:
+        """Where that encoder's published weights lie, if the config names any."""
+        return Path(self.config.weights) if self.config.weights else None
 
     def _say_what_is_seen(self, shape: tuple[int, int]) -> None:
         """Who watches is told the image's grid."""
@@ -244,7 +250,7 @@ def _looking(
 
 def _middles(there: Bool[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     """Of each row of an image, as a share of its height; rows beside it lie at its edges."""
-    count = there.cumsum(dim=1, dtype=torch.float32)
+    count = there.cumsum(dim=1).float()
     return ((count - 0.5) / count[:, -1:]).clamp(0, 1)
 
 
@@ -261,6 +267,21 @@ PRESETS: dict[str, ModelConfig] = {
         depth=3,
         heads=4,
         hidden=256,
+        dropout=0.0,
+        anchored=True,
+        proposed=True,
+        box_bias=True,
+        groups=4,
+    ),
+    "detr-mobilenet": DetrConfig(
+        encoder="mobilenet-v2",
+        finer=4,
+        frozen_norms=True,
+        classes=3,
+        no_object=False,
+        encoder_depth=2,
+        depth=4,
+        hidden=1024,
         dropout=0.0,
         anchored=True,
         proposed=True,

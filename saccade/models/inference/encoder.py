@@ -23,10 +23,17 @@ MOST = 4  # captured shapes, each of which holds memory
 
 
 @runtime_checkable
-class ClassScores(Protocol):
-    """Images to class scores, without gradients, in a precision of its own."""
+class ReadsImages(Protocol):
+    """Images to what is said of them, without gradients, in a precision of its own."""
 
     dtype: torch.dtype
+
+    def __call__(self, image: Float[Tensor, "B 3 H W"], /) -> Any: ...
+
+
+@runtime_checkable
+class ClassScores(ReadsImages, Protocol):
+    """Images to class scores."""
 
     def __call__(self, image: Float[Tensor, "B 3 H W"], /) -> Float[Tensor, "B classes"]: ...
 
@@ -112,18 +119,18 @@ def conv_relu(
     return (y if beside is None else y.add_(beside)).relu_()
 
 
-class CapturedScores:
-    """Scores whose kernels a GPU launches by itself, for each of the first shapes it meets."""
+class CapturedReading:
+    """A form whose kernels a GPU launches by itself, for each of the first shapes it meets."""
 
-    def __init__(self, scores: ClassScores) -> None:
-        self.scores, self.dtype = scores, scores.dtype
+    def __init__(self, read: ReadsImages) -> None:
+        self.read, self.dtype = read, read.dtype
         self._captured: dict[torch.Size, CapturedCall] = {}
 
-    def __call__(self, image: Float[Tensor, "B 3 H W"], /) -> Float[Tensor, "B classes"]:
+    def __call__(self, image: Float[Tensor, "B 3 H W"], /) -> Any:
         call = self._captured.get(image.shape)
         if call is None:
             if not image.is_cuda or len(self._captured) == MOST:
-                return self.scores(image)
-            call = CapturedCall(self.scores, image.to(self.dtype))
+                return self.read(image)
+            call = CapturedCall(self.read, image.to(self.dtype))
             self._captured[image.shape] = call
         return call(image)

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from saccade.models.detection.detr import Detr
 from saccade.models.names import (
     bert,
     convnext,
+    detr,
     gpt,
     marian,
     mobilenet,
@@ -42,6 +44,7 @@ LIBRARIES: dict[type[nn.Module], dict[str, Names]] = {
     Electra: bert.DISCRIMINATOR,
     Gpt: gpt.LIBRARIES,
     Transformer: marian.LIBRARIES,
+    Detr: detr.LIBRARIES,
 }
 # Names that a file may have for one tensor, the first of which is in a table.
 TIED: dict[type[nn.Module], tuple[tuple[str, ...], ...]] = {
@@ -66,8 +69,22 @@ HEADS: dict[type[nn.Module], Head] = {
     **dict.fromkeys((ResNet, AttentionResNet), Head(("fc",))),
     MobileNet: Head(("classifier.1",)),
     Bert: Head(bert.HEAD, zero=False),
+    Detr: Head(detr.HEAD, zero=False),
     ForeignEncoder: Head(("pooler", "classifier", "tagger"), zero=False),
 }
+
+
+def tables(model: nn.Module) -> dict[str, Names]:
+    """Those of its family, less what means something else in a model that was built otherwise."""
+    found = LIBRARIES.get(type(model), {})
+    if not isinstance(model, Detr) or not model.config.anchored:
+        return found
+    return {
+        library: {ours: x for ours, x in names.items() if not ours.startswith(detr.OF_PLAIN)}
+        for library, names in found.items()
+    }
+
+
 # By the last part of its name, what fits another grid or length: its vectors, for so many rows.
 RESIZED: dict[str, Callable[[Tensor, int], Tensor | None]] = {
     "positions": vit.fitted,

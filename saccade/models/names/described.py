@@ -7,6 +7,7 @@ nothing is said, for its weights may still fit a preset.
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -14,11 +15,13 @@ from saccade.blocks.mlp import ActivationKind
 from saccade.config import ModelConfig, from_dict
 from saccade.errors import CheckpointError, ConfigError
 from saccade.models import FAMILIES
+from saccade.models.detection.detr import DetrConfig
 from saccade.models.names.foreign import foreign_encoder
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.text_encoder import HeadKind
 from saccade.models.text.transformer import TransformerConfig
+from saccade.models.vision import resnet
 from saccade.models.vision.convnext import ConvNextConfig
 from saccade.models.vision.resnet import BLOCKS, ResNetConfig
 from saccade.models.vision.swin import SwinConfig
@@ -332,6 +335,49 @@ def _resnet(sizes: PublishedSizes) -> ResNetConfig | None:
     return None
 
 
+def _detr(sizes: PublishedSizes) -> DetrConfig | None:
+    """One whose image encoder is a preset of ours; it is frozen there as it was published."""
+    heads, hidden = sizes.whole("encoder_attention_heads", 8), sizes.whole("encoder_ffn_dim", 2048)
+    plain = sizes.is_plain(
+        activation_function="relu",
+        position_embedding_type="sine",
+        num_channels=3,
+        decoder_attention_heads=heads,
+        decoder_ffn_dim=hidden,
+    )
+    encoder = _detector_eye(sizes)
+    if not plain or encoder is None:
+        return None
+    return DetrConfig(
+        encoder=encoder,
+        frozen=2,
+        frozen_norms=True,
+        classes=sizes.labels,
+        queries=sizes.whole("num_queries", 100),
+        width=sizes.whole("d_model", 256),
+        encoder_depth=sizes.whole("encoder_layers", 6),
+        depth=sizes.whole("decoder_layers", 6),
+        heads=heads,
+        hidden=hidden,
+        dropout=sizes.number("dropout", 0.1),
+    )
+
+
+def _detector_eye(sizes: PublishedSizes) -> str | None:
+    """By timm's name, alone or in settings of its own, or by sizes of Hugging Face's."""
+    match sizes.table:
+        case {"backbone_config": {"model_type": "resnet", **rest}}:
+            found = _resnet(PublishedSizes(cast(dict[str, Any], rest), sizes.where))
+        case {"backbone_config": {"backbone": str(name)}} | {"backbone": str(name)}:
+            found = resnet.PRESETS.get(name.replace("resnet", "resnet-"))
+        case _:
+            found = resnet.PRESETS["resnet-50"]
+    if found is None:
+        return None
+    wanted = replace(found, classes=1000, dilated=sizes.table.get("dilation") is True)
+    return next((name for name, one in resnet.PRESETS.items() if one == wanted), None)
+
+
 KINDS: dict[str, Callable[[PublishedSizes], ModelConfig | None]] = {
     "bert": _bert,
     **dict.fromkeys(("roberta", "xlm-roberta", "camembert"), _roberta),
@@ -344,4 +390,5 @@ KINDS: dict[str, Callable[[PublishedSizes], ModelConfig | None]] = {
     "swin": _swin,
     "convnext": _convnext,
     "resnet": _resnet,
+    "detr": _detr,
 }

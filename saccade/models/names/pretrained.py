@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from saccade.errors import CheckpointError
-from saccade.models.names import HEADS, LIBRARIES, RESIZED, TIED, Head
+from saccade.models.names import HEADS, RESIZED, TIED, Head, tables
 from saccade.models.names.table import Names, located, to_ours
 from saccade.models.protocol import KnowsPublishedNames
 from saccade.printable import printable
@@ -178,16 +178,16 @@ def _translated(
 ) -> tuple[dict[str, Tensor], list[str]]:
     """Their tensors by our names, in the tongue that explains most of them; and the rest."""
     ours = {name: name for name in there}
-    tables = LIBRARIES.get(type(model), {})
-    headless = [_headless(names) for one, names in tables.items() if one.startswith("huggingface")]
-    tongues = [ours, *tables.values(), *headless]
+    known = tables(model)
+    headless = [_headless(names) for one, names in known.items() if one.startswith("huggingface")]
+    tongues = [ours, *known.values(), *headless]
     if isinstance(model, KnowsPublishedNames):
         tongues.append(model.published_names(given))
     names = max(tongues, key=lambda one: len(to_ours(one, given, there)))
     found = to_ours(names, given, there)
     places = located(names, there)
-    known = {places[name].name for name in found}
-    rest = (name for name in given if name not in known)
+    taken = {places[name].name for name in found}
+    rest = (name for name in given if name not in taken)
     told = [name for name in rest if not name.endswith(NOT_LEARNT)]
     return found, [name for name in told if name not in ADDED or bool(given[name].any())]
 

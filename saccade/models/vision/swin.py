@@ -381,16 +381,8 @@ def _sized(width: int, depth: int, heads: int, drop_path: float) -> SwinConfig:
 
 
 # As published for images of 32 pixels; for 64 the patches are twice as large.
-_few = partial(
-    SwinConfig,
-    patch=2,
-    depths=(2, 6, 4),
-    heads=(3, 6, 12),
-    window=4,
-    expansion=2,
-    drop_path=0.1,
-)
-
+_blocks = {"depths": (2, 6, 4), "heads": (3, 6, 12)}
+_few = partial(SwinConfig, patch=2, **_blocks, window=4, expansion=2, drop_path=0.1)
 
 PRESETS: dict[str, SwinConfig] = {
     "swin-nano": SwinConfig(width=48, depths=(2, 2), heads=(3, 6), window=4, expansion=2),

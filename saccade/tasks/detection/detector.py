@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.square import fit_square
+from saccade.models.inference.detector import DetectorForInference
+from saccade.models.inference.scores import KeptForm
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.task import Best, DetectionNetwork, best_objects
 from saccade.tasks.detection.vary import BoxVariation
@@ -38,6 +40,7 @@ class ObjectDetector:
         assert isinstance(model, DetectionNetwork)
         self.model, self.classes, self.settings = model.eval(), tuple(classes), settings
         self.device = next(model.parameters()).device
+        self.found = KeptForm(model, DetectorForInference)
         self.vary = BoxVariation(settings.vary, image=settings.image)
 
     @property
@@ -62,7 +65,7 @@ class ObjectDetector:
         """The likeliest objects of each image, however unlikely they are."""
         found: list[Best] = []
         for some in images.split(self.batch):
-            found += best_objects(self.model(self.shown(some)), classes=len(self.classes))
+            found += best_objects(self.found(self.shown(some)), classes=len(self.classes))
         return found
 
     def detect(

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from saccade.models.inference.encoder import CapturedScores, EncoderForInference
+from saccade.models.inference.encoder import CapturedReading, EncoderForInference
 from saccade.models.vision.attention_resnet import AttentionResNetConfig
 from saccade.models.vision.convnext import ConvNextConfig
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
@@ -49,7 +49,7 @@ def test_its_scores_are_the_models(name: str) -> None:
     lean = EncoderForInference(model, "float32")
     expected = model(image)
     assert expected.std() > 1e-3  # something is told apart
-    torch.testing.assert_close(CapturedScores(lean)(image), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(CapturedReading(lean)(image), expected, rtol=1e-4, atol=1e-5)
     assert not any(isinstance(one, nn.BatchNorm2d) for one in lean.model.modules())  # type: ignore[attr-defined]
     torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)  # it keeps its own
 

@@ -4,7 +4,8 @@
 
 Without lists all is train. Splits may have folders of their own, and XML and images may lie in one
 folder. Numbers are pixels; VOC counts them from 1 and many tools from 0, so `xmin` … `ymax` are
-taken as the edges. A difficult object is to be ignored.
+taken as the edges; where two coincide, the object is that one pixel wide, for VOC counts the last
+one in. A difficult object is to be ignored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -151,6 +152,7 @@ def _box(said: Element, size: Size) -> CheckedBox:
     if box is None:
         raise BadRow("missing key: no 'bndbox' in the object; give its xmin, ymin, xmax and ymax")
     left, top, right, bottom = (finite_number(text_at(box, edge), edge) for edge in _EDGES)
+    right, bottom = right + (right == left), bottom + (bottom == top)
     ignored = text_at(said, "difficult") == "1"
     return checked_box(label, (left, top, right, bottom), CORNERS, size, ignored=ignored)
 

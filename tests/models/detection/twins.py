@@ -1,0 +1,94 @@
+"""A DETR of Hugging Face's and ours of the same sizes, with the same random weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+
+from saccade.models.detection.detr import Detr, DetrConfig
+from saccade.models.names.detr import LIBRARIES
+from saccade.models.names.table import to_ours
+from saccade.models.vision.encoders import encoder_config
+from saccade.models.vision.resnet import ResNetConfig
+
+HF: Any = transformers
+CLASSES = 3
+SMALL = DetrConfig(
+    encoder="resnet-mini",
+    frozen_norms=True,
+    classes=CLASSES,
+    queries=5,
+    width=16,
+    encoder_depth=2,
+    depth=3,
+    heads=2,
+    hidden=24,
+    dropout=0.0,
+)
+
+
+def their_config(config: DetrConfig) -> Any:
+    eye = encoder_config(config.encoder)
+    assert isinstance(eye, ResNetConfig)
+    backbone = HF.ResNetConfig(
+        embedding_size=eye.width,
+        hidden_sizes=[eye.width * eye.expansion << stage for stage in range(4)],
+        depths=list(eye.blocks),
+        layer_type="basic" if eye.expansion == 1 else "bottleneck",
+        downsample_in_bottleneck=False,
+        out_features=["stage4"],
+    )
+    return HF.DetrConfig(
+        use_timm_backbone=False,
+        backbone_config=backbone,
+        num_queries=config.queries,
+        d_model=config.width,
+        encoder_layers=config.encoder_depth,
+        decoder_layers=config.depth,
+        encoder_attention_heads=config.heads,
+        decoder_attention_heads=config.heads,
+        encoder_ffn_dim=config.hidden,
+        decoder_ffn_dim=config.hidden,
+        dropout=config.dropout,
+        num_labels=config.classes,
+    )
+
+
+def shaken(model: Any, seed: int) -> Any:
+    """Every weight random, also those that start at nought or one."""
+    draws = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, tensor in model.state_dict().items():
+            if not tensor.is_floating_point():
+                continue
+            noise = torch.randn(tensor.shape, generator=draws, dtype=torch.float64)
+            if "running_var" in name:
+                tensor.copy_(1 + 0.3 * noise.abs())
+            else:
+                tensor.add_(0.1 * noise)
+    return model
+
+
+@dataclass(frozen=True)
+class DetrTwins:
+    theirs: Any
+    ours: Detr
+
+    @classmethod
+    def built(cls, config: DetrConfig = SMALL, seed: int = 0) -> "DetrTwins":
+        torch.manual_seed(seed)
+        theirs = shaken(HF.DetrForObjectDetection(their_config(config)), seed).double().eval()
+        ours = config.build().double().eval()
+        state = ours.state_dict()
+        found = to_ours(LIBRARIES["huggingface-5"], theirs.state_dict(), state)
+        absent = {name for name in state if name not in found}
+        assert all(name.endswith("num_batches_tracked") for name in absent)
+        ours.load_state_dict(found, strict=False)
+        return cls(theirs, ours)
+
+
+def images(*shape: int, seed: int = 3) -> Tensor:
+    draws = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=draws, dtype=torch.float64)

@@ -58,7 +58,9 @@ class FoundFiles:
         if self.draw is not None:
             write(self.draw / f"{stem}.png", png_bytes(drawn(one, self.classes)))
         found = FoundInImage(
-            one.name, one.size, [FoundBox(o.label, o.score, *o.box) for o in one.objects]
+            self._file(one.name),
+            one.size,
+            [FoundBox(o.label, o.score, *o.box) for o in one.objects],
         )
         if self.form == "coco":
             self._found.append(found)
@@ -78,6 +80,12 @@ class FoundFiles:
             whole = coco_dataset(self._found, class_ids(self.classes))
             return write(self.out, json.dumps(whole, ensure_ascii=False).encode())
         return write(self.out / NAMES, "".join(f"{name}\n" for name in self.classes).encode())
+
+    def _file(self, name: str) -> str:
+        """Named from the folder that COCO's file is in, where the image lies below it."""
+        folder, path = Path() if self.out is None else self.out.parent, Path(name).resolve()
+        below = path.is_relative_to(folder.resolve())
+        return path.relative_to(folder.resolve()).as_posix() if below else name
 
     def _stem(self, name: str) -> str:
         """An image's own name, with a number where another has it already."""

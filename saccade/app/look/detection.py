@@ -223,7 +223,7 @@ def _sites(maps: ObjectMaps, room: float, blobs: Blobs) -> list[SiteEntry]:
     ]
 
 
-Maps = dict[str, Float[Tensor, "N rows cells"]]
+Maps = dict[str, Float[Tensor, "_ rows cells"]]
 
 
 def _fitting(maps: Maps, room: float, blobs: Blobs) -> tuple[Maps, Kind]:

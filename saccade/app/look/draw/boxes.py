@@ -58,8 +58,8 @@ def draw_boxes(pixels: UInt8[Tensor, "3 H W"], boxes: Sequence[DrawnBox]) -> Ima
 
 def ink_on(colour: str) -> str:
     """What can be read on that colour."""
-    red, green, blue = ImageColor.getrgb(colour)[:3]
-    return DARK if 0.3 * red + 0.59 * green + 0.11 * blue > 110 else LIGHT
+    red, green, blue = ((part / 255) ** 2.2 for part in ImageColor.getrgb(colour)[:3])
+    return DARK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else LIGHT
 
 
 def _words(one: DrawnBox) -> str:

@@ -14,6 +14,6 @@ export function colourParts(colour) {
 
 // What can be read on a colour.
 export function inkOnColour(colour) {
-  const [red, green, blue] = colourParts(colour);
-  return 0.3 * red + 0.59 * green + 0.11 * blue > 110 ? "#10131a" : "#ffffff";
+  const [red, green, blue] = colourParts(colour).map((part) => (part / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#10131a" : "#ffffff";
 }

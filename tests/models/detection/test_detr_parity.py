@@ -1,6 +1,6 @@
 """A plain DETR computes what Hugging Face's does: scores, boxes, losses and all gradients.
 
-Our positions, and their losses, are in float32: that is how closely both agree.
+Our positions are computed in float32: that is how closely both agree.
 """
 
 from copy import deepcopy
@@ -54,7 +54,7 @@ def test_gives_them_where_images_are_filled_up() -> None:
 def truth() -> tuple[list[dict[str, Tensor]], TrueObjects]:
     """The same objects as both want them; the third image has none, the second has most."""
     counts, draws = (2, 4, 0), torch.Generator().manual_seed(8)
-    boxes = 0.2 + 0.3 * torch.rand(3, 4, 4, generator=draws)
+    boxes = 0.2 + 0.3 * torch.rand(3, 4, 4, generator=draws, dtype=torch.float64)
     labels = torch.randint(0, CLASSES, (3, 4), generator=draws)
     there = torch.arange(4) < torch.tensor(counts)[:, None]
     listed = [
@@ -78,12 +78,12 @@ def their_loss(model: Any, x: Tensor, inside: Tensor | None, labels: Any) -> Ten
     for hook in hooks:
         hook.remove()
     read = model.model.decoder.layernorm(torch.stack(states))
-    scores = model.class_labels_classifier(read).float()
-    boxes = model.bbox_predictor(read).float().sigmoid()
+    scores, boxes = model.class_labels_classifier(read), model.bbox_predictor(read).sigmoid()
     config = deepcopy(model.config)
     config.auxiliary_loss = True
     loss: Any = ForObjectDetectionLoss
-    return loss(scores[-1], labels, x.device, boxes[-1], config, scores, boxes)[0]
+    double: Any = x.dtype  # in the place of a device: where, or as what, weights of classes are
+    return loss(scores[-1], labels, double, boxes[-1], config, scores, boxes)[0]
 
 
 def our_loss(found: Detections, true: TrueObjects) -> Tensor:
@@ -103,7 +103,7 @@ def test_learns_the_same_from_a_batch(filled_up: bool) -> None:
         parameter.requires_grad_(True)
     theirs = their_loss(twins.theirs, x, inside, listed)
     ours = our_loss(twins.ours.train()(x, inside), true)
-    torch.testing.assert_close(ours, theirs.double(), **close)
+    torch.testing.assert_close(ours, theirs, **close)
     theirs.backward()
     ours.backward()
     gradients = {name: p.grad for name, p in twins.theirs.named_parameters() if p.grad is not None}

@@ -77,8 +77,8 @@ def focal_loss(
         aligned:  BCE(p, t) for an object's class, p^γ BCE(p, 0) else,  t = p^τ IoU^(1−τ)
 
     Aligned (Cai et al. 2023, arXiv:2304.07527), a score tells how well the box fits as well, so
-    that of two boxes the better one is ranked first. Both take their weights and t as given, which the
-    focal loss as published does not: ∂L/∂z is the weight times p − t.
+    that of two boxes the better one is ranked first. Both take their weights and t as given, as the
+    published focal loss does not: ∂L/∂z is the weight times p − t.
     """
     z = found.scores
     p = z.detach().sigmoid()

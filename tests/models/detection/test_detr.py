@@ -111,7 +111,8 @@ def test_queries_in_another_order_find_the_same_in_that_order() -> None:
 @torch.no_grad()
 def test_boxes_begin_as_those_before_them() -> None:
     torch.manual_seed(2)
-    model = replace(BOXED, anchored=True).build().double().eval()
+    model = BOXED.build().double().eval()
+    assert isinstance(model, Detr)
     assert model.anchors is not None
     boxes = model(images(2, 3, SIDE, SIDE)).boxes
     torch.testing.assert_close(boxes[0], model.anchors.sigmoid().expand(2, -1, -1))

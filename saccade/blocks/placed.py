@@ -25,7 +25,7 @@ def places_within(
     """
     halves: list[Tensor] = []
     for along in (1, 2):
-        count = inside.cumsum(dim=along, dtype=torch.float32)
+        count = inside.cumsum(dim=along).float()  # whole numbers: a GPU adds others in any order
         whole = count.narrow(along, count.shape[along] - 1, 1)
         angle = count / (whole + EPSILON) * (2 * math.pi)
         halves.append(sinusoids(angle.flatten(), channels // 2).unflatten(0, inside.shape))

@@ -3,11 +3,11 @@
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from saccade.models.vision.image_encoder import ImageEncoderConfig
+from saccade.config import ModelConfig
 from saccade.models.vision.vit import Vit
 
 
-def multiply_adds(config: ImageEncoderConfig, height: int, width: int) -> int:
+def multiply_adds(config: ModelConfig, height: int, width: int) -> int:
     """Multiply-adds of one picture: of convolutions, matrix products and attention.
 
     Papers call these FLOPs. No weight is allocated, and nothing is computed. There is no fused

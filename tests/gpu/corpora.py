@@ -57,6 +57,22 @@ def class_folders(folder: Path) -> Path:
     return folder
 
 
+def boxed_images(folder: Path) -> Path:
+    for split, count in IMAGES.items():
+        rows: list[dict[str, Any]] = []
+        for index in range(count):
+            scene = shapes.scene(split, index)
+            Image.fromarray(shapes.render(scene, 128)).save(folder / f"{split}-{index}.png")
+            objects = [
+                {"label": thing.kind, "box": [128 * edge for edge in thing.box.xyxy]}
+                for thing in scene.objects
+            ]
+            rows.append({"image": f"{split}-{index}.png", "objects": objects})
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{split}.jsonl").write_text(lines)
+    return folder
+
+
 def labelled_texts(folder: Path) -> Path:
     for split, count in PAIRS.items():
         rows = [
@@ -74,6 +90,7 @@ NEEDS: dict[str, Callable[[Path], Path]] = {
     "gpt-shakespeare": plain_text,
     "rnn-lm-ptb": plain_text,
     "bert-glue": labelled_texts,
+    "detr-few-images": boxed_images,
     **{name: photographs for name in RECIPES if name.endswith("-photos")},
     **{name: class_folders for name in RECIPES if name.endswith("-32")},
 }

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.xdist_group("captured")  # they share trained runs
 SHAPES = ("show-and-tell", "show-attend-tell", "show-attend-tell-hard", "cnn-transformer")
 PHOTOS = ("show-attend-tell-photos", "cnn-transformer-photos")  # bf16, mirrored, five captions
 CAPTIONERS = (*SHAPES, "vit-captioner", "equalizer", *PHOTOS)
-UPDATES = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare", *CAPTIONERS)
+DETECTORS = ("detr", "detr-few-images")
+UPDATES = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare", *CAPTIONERS, *DETECTORS)
 TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
 
 

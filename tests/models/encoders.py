@@ -40,6 +40,8 @@ ENCODERS: dict[str, TextEncoderConfig] = {
     "bert words": BERT,
     "bert words and next sentence": replace(BERT, next_sentence=True),
     "bert text": replace(BERT, head="text"),
+    "bert mean": replace(BERT, head="text", reads="mean"),
+    "bert last": replace(BERT, head="text", reads="last"),
     "bert tokens": replace(BERT, head="tokens"),
     "roberta words": ROBERTA,
     "roberta text": replace(ROBERTA, head="text"),

@@ -10,11 +10,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from saccade.app.bench.timing import Work, measure
+from saccade.config import ModelConfig
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.transformer import TransformerConfig
-from saccade.models.vision.image_encoder import ImageEncoderConfig
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SIDE = {"cuda": 8192, "cpu": 2048}  # of the matrices whose product is timed
@@ -103,9 +103,9 @@ class Products(TorchDispatchMode):
 
 @torch.no_grad()
 def image_floor(
-    config: ImageEncoderConfig, images: int, side: int, machine: Machine, number_bytes: int
+    config: ModelConfig, images: int, side: int, machine: Machine, number_bytes: int
 ) -> float:
-    """Seconds of one pass forward of an image encoder, of its products alone.
+    """Seconds of one pass forward of a model of images, of its products alone.
 
     Each must be computed, and must read its input and weights and write its output once; the
     slower of the two counts. All else could happen on the way, so this is below what is possible.

@@ -1,9 +1,10 @@
 """What a user of Saccade gets: the updates of `train`, the search and class scores of `predict`."""
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -18,13 +19,16 @@ from saccade.config import ModelConfig
 from saccade.decode.engine import Decoding
 from saccade.models.inference.encoder import ClassScores, EncoderForInference
 from saccade.models.vision.image_encoder import ImageEncoder
-from saccade.tasks.base import Deciding, Task
+from saccade.tasks.base import Batch, Deciding, Task
+from saccade.tasks.detection.losses import set_losses
+from saccade.tasks.detection.matching import TrueObjects, Weights, match
 from saccade.tasks.translation.translator import Translator
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
 
 Texts = list[list[int]]
+B = TypeVar("B", bound=Batch)
 
 
 def updates(
@@ -106,10 +110,10 @@ class LabelledImages(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Classify:
+class SameBatch(ABC, Generic[B]):
     """The same batch for ever: what the trainer needs of a task to train on it."""
 
-    only: LabelledImages
+    only: B
     padding: float = 0.0
     batches_per_epoch: int = 1
     sizes: str = ""
@@ -131,16 +135,52 @@ class Classify:
     def fingerprint(self) -> str:
         return ""
 
-    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> LabelledImages:
+    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> B:
         return self.only
+
+    @abstractmethod
+    def losses(self, model: Any, batch: B) -> dict[str, Float[Tensor, ""]]: ...
+
+    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
+        raise AssertionError("a bench does not validate")
+
+
+class Classify(SameBatch[LabelledImages]):
+    """To tell images apart."""
 
     def losses(self, model: nn.Module, batch: LabelledImages) -> dict[str, Float[Tensor, ""]]:
         """Σ −log p(label)."""
         loss = F.cross_entropy(model(batch.image), batch.label, reduction="sum")
         return {"cross_entropy": loss}
 
-    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
-        raise AssertionError("a bench does not validate")
+
+class BoxedImages(NamedTuple):
+    """Images and their objects, where they are needed already."""
+
+    image: Float[Tensor, "B 3 H W"]
+    true: TrueObjects
+    tokens: int  # objects
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.image.shape)
+
+    def to(self, device: torch.device) -> "BoxedImages":
+        true = TrueObjects(*(x.to(device) for x in self.true))
+        return BoxedImages(self.image.to(device), true, self.tokens)
+
+    def pinned(self) -> "BoxedImages":
+        return self
+
+
+class Detect(SameBatch[BoxedImages]):
+    """To find objects, as DETR was published."""
+
+    def losses(self, model: Any, batch: BoxedImages) -> dict[str, Float[Tensor, ""]]:
+        found, weights = model(batch.image), Weights()
+        with torch.autocast(batch.image.device.type, enabled=False):
+            matched = match(found, batch.true, weights, no_object=True)
+            return set_losses(found, batch.true, matched, weights, no_object=True, aligned=False)
 
 
 def compiled_scores(model: ImageEncoder, precision: Precision) -> ClassScores:

@@ -8,6 +8,7 @@ import torch
 import tyro
 
 from saccade.app.bench.decode import DecodeBench
+from saccade.app.bench.detect import DetectBench
 from saccade.app.bench.finetune import FineTuneBench
 from saccade.app.bench.floor import measure_machine
 from saccade.app.bench.growth import GrowthBench
@@ -31,6 +32,7 @@ Measure Saccade beside what a user would pick instead, in the same run.
   finetune  a classifier of texts from given weights, beside Hugging Face's Trainer
   decode    greedy decoding and beam search of a Transformer
   vision    an update and the class scores of ViT, Swin, ConvNeXt, MViT and ResNet
+  detect    an update of a DETR, and what it finds, beside Hugging Face's
   rnn       an RNN with attention beside a loop over single words
   growth    how cost grows with length, number of sentences and width
   look      attention with statistics of where it looks beside the fused kernel
@@ -44,6 +46,7 @@ BENCHES: dict[str, type[RaceSettings] | type[LookBench]] = {
     "finetune": FineTuneBench,
     "decode": DecodeBench,
     "vision": VisionBench,
+    "detect": DetectBench,
     "rnn": RnnBench,
     "growth": GrowthBench,
     "look": LookBench,

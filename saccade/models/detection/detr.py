@@ -250,7 +250,7 @@ def _looking(
 
 def _middles(there: Bool[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     """Of each row of an image, as a share of its height; rows beside it lie at its edges."""
-    count = there.cumsum(dim=1, dtype=torch.float32)
+    count = there.cumsum(dim=1).float()
     return ((count - 0.5) / count[:, -1:]).clamp(0, 1)
 
 
@@ -267,6 +267,21 @@ PRESETS: dict[str, ModelConfig] = {
         depth=3,
         heads=4,
         hidden=256,
+        dropout=0.0,
+        anchored=True,
+        proposed=True,
+        box_bias=True,
+        groups=4,
+    ),
+    "detr-mobilenet": DetrConfig(
+        encoder="mobilenet-v2",
+        finer=4,
+        frozen_norms=True,
+        classes=3,
+        no_object=False,
+        encoder_depth=2,
+        depth=4,
+        hidden=1024,
         dropout=0.0,
         anchored=True,
         proposed=True,

@@ -1,7 +1,7 @@
 """What is read off a query: a small MLP, as its box and its place are made by."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 
 import torch
@@ -17,7 +17,8 @@ def exactly(x: Float[Tensor, "*batch D"]) -> Generator[Tensor]:
     """The same in float32 at least, and so is what is computed of it: a pixel in a thousand
     cannot be told in bfloat16.
     """
-    with torch.autocast(x.device.type, enabled=False):
+    outside = nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False)
+    with outside:
         yield x if x.dtype == torch.float64 else x.float()
 
 

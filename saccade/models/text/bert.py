@@ -26,7 +26,12 @@ from saccade.blocks.stack import WholeSequences, stacked, sublayers
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.text.text_encoder import TextEncoderConfig
+from saccade.models.text.text_encoder import (
+    ReadingPlace,
+    TextEncoderConfig,
+    place_read,
+    state_read,
+)
 
 PoolingKind = Literal["tanh", "relu", "gelu"]
 POOLING: dict[PoolingKind, Callable[[Tensor], Tensor]] = {
@@ -50,7 +55,9 @@ class BertConfig(TextEncoderConfig):
         first_position: of the learnt positions, which is a text's first (RoBERTa begins at 2).
         epsilon: of the norms.
         dropout: share of a sublayer's output that is dropped in training.
-        pooling: what bends the first token's state before a text's class is read from it.
+        reads: at which token a text's class is read, the first as published, or from the mean of
+            all, as encoders of sentences are trained.
+        pooling: what bends that state before the class is read from it.
         embedding_width: of a word's vector, where it is not the width; a projection follows.
     """
 
@@ -64,6 +71,7 @@ class BertConfig(TextEncoderConfig):
     first_position: int = 0
     epsilon: float = 1e-12
     dropout: float = 0.1
+    reads: ReadingPlace = "first"
     pooling: PoolingKind = "tanh"
     embedding_width: int | None = None
 
@@ -200,10 +208,14 @@ class Bert(nn.Module):
         return self.follow(self.pooled(hidden, rows))
 
     def pooled(self, hidden: Float[Tensor, "words D"], rows: Rows) -> Float[Tensor, "B D"]:
-        """One vector for each sequence, from its first token; an empty one gets any."""
+        """One vector for each sequence; an empty one gets any."""
         assert self.pooler is not None, f"a head for {self.config.head} pools nothing"
-        first = rows.starts[:-1].clamp(max=len(hidden) - 1)
-        return POOLING[self.config.pooling](self.pooler(hidden[first]))
+        state = state_read(hidden, rows, self.config.reads)
+        return POOLING[self.config.pooling](self.pooler(state))
+
+    def read_at(self, tokens: int, /) -> int | None:
+        """At which of so many tokens a text is read; None: from the mean of all."""
+        return place_read(self.config.reads, tokens)
 
     def scores(self, hidden: Float[Tensor, "words D"], rows: Rows) -> Float[Tensor, "n labels"]:
         """Logits of each sequence, those that only fill a shape as well, or of each token."""

@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -27,10 +27,15 @@ from saccade.data.rows import Rows
 from saccade.data.vocabulary import refused_as
 from saccade.errors import ConfigError
 from saccade.models.text.bert import initialise
-from saccade.models.text.text_encoder import HeadKind, TextEncoderConfig
+from saccade.models.text.text_encoder import (
+    HeadKind,
+    ReadingPlace,
+    TextEncoderConfig,
+    place_read,
+    state_read,
+)
 from saccade.printable import printable
 
-ReadingPlace = Literal["first", "last", "mean"]
 # What says nothing of sizes, chooses code or kernels, or is decided here.
 LEFT_OUT = frozenset({
     "auto_map", "custom_pipelines", "quantization_config", "use_kernels",
@@ -270,19 +275,12 @@ class ForeignEncoder(nn.Module):
 
     def read_at(self, tokens: int, /) -> int | None:
         """At which of so many tokens a text is read; None: from the mean of all."""
-        return {"first": 0, "last": tokens - 1, "mean": None}[self.config.reads]
+        return place_read(self.config.reads, tokens)
 
     def pooled(self, hidden: Float[Tensor, "words D"], rows: Rows) -> Float[Tensor, "B D"]:
         """One vector for each sequence; an empty one gets any."""
         assert self.pooler is not None, f"a head for {self.config.head} pools nothing"
-        if self.config.reads == "mean":
-            lengths = rows.starts.diff().clamp(min=1)
-            total = hidden.new_zeros(len(lengths), hidden.shape[1])
-            total = total.index_add(0, rows.sequences, hidden)
-            return self.pooler(total / lengths[:, None]).tanh()
-        first, last = rows.starts[:-1].clamp(max=len(hidden) - 1), rows.starts[1:] - 1
-        places = first if self.config.reads == "first" else last.clamp(min=0)
-        return self.pooler(hidden[places]).tanh()
+        return self.pooler(state_read(hidden, rows, self.config.reads)).tanh()
 
     def scores(self, hidden: Float[Tensor, "words D"], rows: Rows) -> Float[Tensor, "n labels"]:
         """Logits of each sequence, those that only fill a shape as well, or of each token."""

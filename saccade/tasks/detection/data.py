@@ -20,6 +20,7 @@ from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Scene, ShapesSettings
 from saccade.errors import ConfigError, DataError
+from saccade.models.cost import multiply_adds
 from saccade.models.detection.config import DetrConfig
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
@@ -79,6 +80,9 @@ class DetectionSettings(TaskSettings):
         if not isinstance(model, DetrConfig):
             raise ConfigError(f"{type(model).__name__} finds no objects; take one that does: detr")
         self.smallest(model).build()  # which refuses stages that are not there
+
+    def multiply_adds(self, model: ModelConfig) -> int | None:
+        return multiply_adds(model, self.image, self.image)
 
     def smallest(self, model: ModelConfig) -> ModelConfig:
         assert isinstance(model, DetrConfig)

@@ -36,8 +36,6 @@ AP = Deciding("AP", label="AP (COCO)", higher=True)
 class DetectionNetwork(Protocol):
     """Standardised images in, detections out."""
 
-    config: DetrConfig
-
     def __call__(
         self, images: Float[Tensor, "B 3 H W"], inside: Bool[Tensor, "B H W"] | None = None, /
     ) -> Detections: ...

@@ -19,6 +19,7 @@ MEASURED: dict[str, Recipe] = {
     **recipes_captioning.MEASURED,
     **recipes_classification.MEASURED,
     **recipes_understanding.MEASURED,
+    **recipes_detection.MEASURED,
 }
 RECIPES: dict[str, Recipe] = {
     **recipes_text.BUILT_IN,

@@ -20,11 +20,39 @@ _ON_SHAPES = TrainSettings(
     validate_every=500,
 )
 
+# A few hundred photographs, and an encoder that has seen a million: --model.weights names them.
+_FEW_PHOTOS = DetectionSettings(
+    image=480, vary=VaryBoxes(cut=0.5, smallest=0.5, scale=0.75, jitter=0.2)
+)
+_ON_FEW_PHOTOS = TrainSettings(
+    steps=4000,
+    batch_tokens=8,
+    optimizer="muon",
+    learning_rate=1e-3,
+    encoder_rate=0.2,
+    schedule="cosine",
+    warmup=200,
+    weight_decay=0.1,
+    ema=0.998,
+    validate_every=250,
+    precision="bfloat16",
+)
+
+MEASURED: dict[str, Recipe] = {
+    "detr-few-images": Recipe(
+        about="DETR with queries that are boxes, for a few hundred photographs",
+        system="S23",
+        lecture="DETR",
+        model=detr.PRESETS["detr-mobilenet"],
+        task=_FEW_PHOTOS,
+        train=_ON_FEW_PHOTOS,
+    ),
+}
 BUILT_IN: dict[str, Recipe] = {
     "detr": Recipe(
         about="DETR with queries that are boxes, learns from few images",
         system="S23",
-        lecture="Vision Transformers: DETR",
+        lecture="DETR",
         model=_NANO,
         task=_SHAPES,
         train=_ON_SHAPES,

@@ -67,6 +67,11 @@ SHAPES: dict[str, tuple[Any, str]] = {
         replace(ELECTRA, first_position=2),
         "first_position=2 (with its other settings it is an electra there); train with another",
     ),
+    "reads": (
+        replace(BERT, reads="mean"),
+        "reads=mean (a text's class is read at its first token there); train with --model.reads "
+        "first",
+    ),
     "pooling": (
         replace(ROBERTA, pooling="relu"),
         "pooling=relu (with its other settings it is a roberta there); train with another",

@@ -104,6 +104,20 @@ def test_a_neighbour_cannot_leak_but_a_word_of_ones_own_matters(config: TextEnco
         assert (found[0] - before[0]).abs().max() > 1e-6  # at the first token, by the last
 
 
+@torch.no_grad()
+def test_a_text_is_read_where_its_config_says() -> None:
+    for reads, place in (("first", 0), ("last", -1), ("mean", slice(None))):
+        model: Any = zoo.build(replace(BERT, head="text", reads=reads))
+        hidden = model(ROWS, types_of(ROWS))
+        for number, found in enumerate(model.scores(hidden, ROWS)):
+            text = hidden[ROWS.starts[number] : ROWS.starts[number + 1]]
+            state = text[place].mean(dim=0) if reads == "mean" else text[place]
+            wanted = model.classifier(model.pooler(state).tanh())
+            torch.testing.assert_close(found, wanted, **EXACT)
+        expected = {"first": 0, "last": 6, "mean": None}
+        assert model.read_at(7) == expected[reads]
+
+
 @every_encoder
 @torch.no_grad()
 def test_what_fills_a_shape_changes_nothing(config: TextEncoderConfig) -> None:

@@ -110,6 +110,9 @@ def _gpt(config: GptConfig) -> HubModel:
 
 def _encoder(config: BertConfig) -> HubModel:
     """By what only one of the relatives has."""
+    if config.head == "text" and config.reads != "first":
+        why = "a text's class is read at its first token there"
+        refuse(config, LIBRARY, "reads", why, instead="train with --model.reads first")
     gelu = config.pooling == "gelu"
     if config.head == "replaced" or config.word_width != config.width or gelu:
         return _electra(config)

@@ -13,6 +13,7 @@ from saccade.models.text.rnn_language import RnnLanguageConfig
 from saccade.models.vision.vit import VitConfig
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
+from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
@@ -21,6 +22,7 @@ from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
+from tests.app.look.detectors import TINY_DETR
 
 QUICK = TrainSettings(steps=4, batch_tokens=512, validate_every=2, device="cpu")
 
@@ -103,6 +105,23 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.tasks.classification.data.HELD_BACK", 12)
+        train(recipe, folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "detector"
+    recipe = Recipe(
+        about="tiny",
+        system="S23",
+        lecture="none",
+        model=TINY_DETR,
+        task=DetectionSettings(image=32, scenes=24),
+        train=replace(QUICK, steps=2, batch_tokens=8),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.tasks.detection.data.HELD_BACK", 12)
         train(recipe, folder, lambda event: None)
     return folder
 

@@ -93,15 +93,24 @@ def test_every_option_that_a_message_names_is_there(
     writer: Path,
     captioner: Path,
     classifier: Path,
+    detector: Path,
     filler: Path,
     understander: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
     texts = (translator, writer, filler, understander)
-    runs = [str(folder) for folder in (*texts, captioner, classifier)]
+    runs = [str(folder) for folder in (*texts, captioner, classifier, detector)]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
-    recipes = "transformer", "gpt", "show-attend-tell-photos", "vit", "bert", "bert-classify"
+    recipes = (
+        "transformer",
+        "gpt",
+        "show-attend-tell-photos",
+        "vit",
+        "detr",
+        "bert",
+        "bert-classify",
+    )
     commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)

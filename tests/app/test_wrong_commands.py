@@ -18,6 +18,7 @@ from saccade.train.run import train
 from tests.app.conftest import QUICK
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
+from tests.app.wrong_detection_commands import OBJECTS
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_masked_commands import MASKED
 from tests.app.wrong_start_commands import STARTS
@@ -25,7 +26,7 @@ from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *MASKED, *STARTS, *UNDERSTANDING]
+EVERY = [*MOST, *CLASSES, *OBJECTS, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -35,6 +36,7 @@ def runs(
     writer: Path,
     captioner: Path,
     classifier: Path,
+    detector: Path,
     filler: Path,
     understander: Path,
     tmp_path_factory: pytest.TempPathFactory,
@@ -53,7 +55,7 @@ def runs(
     )
     train(recipe, folder, lambda event: None)
     shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
-    shared |= {"cap": captioner, "cls": classifier}
+    shared |= {"cap": captioner, "cls": classifier, "det": detector}
     copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}
     return {**copies, "gpt": folder}
 
@@ -139,7 +141,7 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
 ) -> None:
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    for kind in ("captioning", "classification", "understanding"):
+    for kind in ("captioning", "classification", "detection", "understanding"):
         monkeypatch.setattr(f"saccade.tasks.{kind}.data.HELD_BACK", 4)
     monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))

@@ -1,8 +1,8 @@
 """Mistakes people make on the command line: what the one line must say, and the way out it names.
 
 In a line {tr} is a translator's run, {lm} a language model's without attention, {gpt} one with,
-{mlm} one that fills blanks, {und} one of understanding, {cap} a captioner's, {cls} a classifier's;
-files are those of `workshop` in test_wrong_commands.py.
+{mlm} one that fills blanks, {und} one of understanding, {cap} a captioner's, {cls} a classifier's,
+{det} a detector's; files are those of `workshop` in test_wrong_commands.py.
 """
 
 from typing import NamedTuple

@@ -65,6 +65,7 @@ class Serving(ABC):
 
     takes: ClassVar[Takes] = "text"
     draws: ClassVar[bool] = False  # unless a search is asked for; else the other way round
+    thresholds: ClassVar[bool] = False  # whether a request may say how likely answers must be
 
     def refuse(self, run: str, fields: PredictFields) -> None:  # noqa: B027
         """Refuse settings that runs of this kind have no use for."""

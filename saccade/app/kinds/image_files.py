@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from torch import Tensor
-
 from saccade.app.cli.output import counting, json_list, say, tell
 from saccade.data.images.members import Member
 from saccade.data.readers.images.named import holds_images, named_images
@@ -31,7 +29,7 @@ class ImageTool(Protocol):
     @property
     def batch(self) -> int: ...
 
-    def prepare(self, image: Any, *, name: str = "") -> Tensor: ...
+    def prepare(self, image: Any, *, name: str = "") -> Any: ...
 
 
 Row = dict[str, Any]
@@ -90,27 +88,29 @@ def texts(row: Row, alone: bool) -> Fields:
 def predict_images(
     tool: ImageTool,
     given: tuple[str, ...],
-    predict: Callable[[list[Tensor]], list[Row]],
+    predict: Callable[[list[Any]], list[Row]],
     *,
     doing: str,
     json: bool,
     fields: Callable[[Row, bool], Fields] = texts,
+    prints: bool = True,
 ) -> None:
     """Print what `predict` says of each image, in the order in which they were named.
 
     It gives a table for each image; `fields` makes lines of one, which has none beside it or some.
+    What is written elsewhere `prints` nothing.
     """
     images = list(_named(given))
     alone = len(images) == 1 and len(given) == 1 and not holds_images(Path(given[0]))
     done = failed = 0
     # On a terminal the captions themselves are the progress.
     with (
-        counting(doing, shown=not sys.stdout.isatty()) as progress,
+        counting(doing, shown=not (prints and sys.stdout.isatty())) as progress,
         json_list(wanted=json) as add,
     ):
         for first in range(0, len(images), tool.batch):
             some = [(n, _read(tool, n, image)) for n, image in images[first : first + tool.batch]]
-            said = iter(predict([image for _, image in some if isinstance(image, Tensor)]))
+            said = iter(predict([image for _, image in some if not isinstance(image, DataError)]))
             for name, one in some:
                 if isinstance(one, DataError):
                     failed += 1
@@ -122,7 +122,7 @@ def predict_images(
                     row = {"file": name, **next(said)}
                 if json:
                     add(row)
-                elif "error" not in row:
+                elif prints and "error" not in row:
                     of = () if alone else (_one_field(row["file"]),)
                     for line in fields(row, alone):
                         tell(*of, *line)
@@ -132,9 +132,8 @@ def predict_images(
         raise SomeFailedError(f"{failed:,} of {len(images):,} images could not be read")
 
 
-def _read(
-    tool: ImageTool, name: str, image: Path | Member | bytes | DataError
-) -> Tensor | DataError:
+def _read(tool: ImageTool, name: str, image: Path | Member | bytes | DataError) -> Any:
+    """An image as the tool wants it, or why there is none."""
     try:
         return image if isinstance(image, DataError) else tool.prepare(image, name=name)
     except DataError as error:

@@ -1,7 +1,7 @@
 """The look document of classes: maps of what in each image its class came from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,11 +12,10 @@ from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import grid_entry
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.document import AxisEntry, ClassEntry, LookDocument, LookEntry, SiteEntry
-from saccade.app.look.images import ShownImage
+from saccade.app.look.images import SIDES, ShownImage
 from saccade.app.look.matrix import site_named
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.data.images.lattice import Lattice
-from saccade.data.images.square import fit_square
 from saccade.errors import ConfigError
 from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.tasks.base import Progress, silent
@@ -26,13 +25,12 @@ from saccade.tasks.classification.maps import ClassMaps, ImageMap, MapKind, clas
 BATCH = 16  # images whose maps are made together
 GUESSES = 5
 CLASS = "class"  # the one row of every map
-SIDES = ((24, 384), (120, 192))  # up to so many images on a page are shown at so many pixels
-SMALLEST = 96
 TITLES: dict[MapKind, str] = {
     "relevance": "relevance",
     "rollout": "rollout",
     "grad_cam": "Grad-CAM",
 }
+MEAN_OF_HEADS = "the heads of each layer are shown as their mean, for there are many images"
 TEXT_BYTES = 2 * 4 / 3  # characters to a weight: two bytes
 
 
@@ -162,7 +160,7 @@ def class_document(
             progress(done, len(models) * len(subjects))
     seen = max(model.tool.settings.image for model in models)
     subject = subjects[0].shown.name if len(subjects) == 1 else f"{len(subjects)} images"
-    entries = [_smaller(one.shown, len(subjects)).entry(seen) for one in subjects]
+    entries = [one.shown.among(len(subjects)).entry(seen) for one in subjects]
     names = [model.name for model in models]
     return LookDocument.of("classification", names, subject, looks, blobs, entries)
 
@@ -209,7 +207,7 @@ def _sites(
     cells = sum(values.numel() for values, _ in named.values())
     average = cells * TEXT_BYTES > room
     if average:
-        blobs.note("the heads of each layer are shown as their mean, for there are many images")
+        blobs.note(MEAN_OF_HEADS)
     axes, sites = dict[str, AxisEntry](), list[SiteEntry]()
     for name, (values, one) in named.items():
         values = values.mean(dim=0, keepdim=True) if average else values
@@ -231,11 +229,3 @@ def _sites(
             )
         )
     return axes, sites
-
-
-def _smaller(shown: ShownImage, count: int) -> ShownImage:
-    """Fewer pixels for each where there are many on a page."""
-    side = next((side for most, side in SIDES if count <= most), SMALLEST)
-    if shown.pixels.shape[-1] <= side:
-        return shown
-    return replace(shown, pixels=fit_square(shown.pixels, side, "squeeze"))

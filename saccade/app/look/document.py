@@ -115,6 +115,44 @@ class ClassEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FoundEntry:
+    """An object that was found, and the row of its query on the axis `objects`.
+
+    Where the truth is known: the number of the true object that it takes, if any. What lies in an
+    ignored one is `excused`: it counts neither way.
+    """
+
+    label: str
+    score: float
+    box: list[float]
+    row: int
+    takes: int | None = None
+    excused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrueEntry:
+    """An object that is there; an `ignored` one need not be found."""
+
+    label: str
+    box: list[float]
+    ignored: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectsEntry:
+    """What was found in an image, the likeliest first, and what is there, where that is known.
+
+    Objects of a score below `threshold` are not told of. Boxes are left, top, right and bottom as
+    shares of the image's sides.
+    """
+
+    found: list[FoundEntry]
+    truth: list[TrueEntry] | None
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class LookEntry:
     """One text and where the model looked; `beam` is the history of the search for it.
 
@@ -134,6 +172,7 @@ class LookEntry:
     image: int | None = None
     hard: bool = False
     classes: ClassEntry | None = None
+    objects: ObjectsEntry | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +185,7 @@ class MarkedBox:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageEntry:
-    """A square image of `side` pixels as a data URL; a model sees `seen` of them."""
+    """An image of `side` pixels across as a data URL; a model sees `seen` of them."""
 
     name: str
     source: str

@@ -19,6 +19,7 @@ STYLES = (
     "style.css",
     "captioning/style.css",
     "classification/style.css",
+    "detection/style.css",
     "understanding/style.css",
 )
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from saccade.app.look.document import ImageEntry, MarkedBox
 from saccade.data import shapes
 from saccade.data.images.decode import decode
+from saccade.data.images.given import pixels_of
 from saccade.data.images.members import Member
 from saccade.data.images.square import fit_square
 from saccade.data.readers.images.rows import ImageRow
@@ -25,6 +26,9 @@ from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.captioning.regions import marked_boxes, on_square
 
 SIDE = 384  # pixels at which an image is shown, where it has as many
+LONGEST = 576  # of the longer side of one that is shown in its own proportions
+SIDES = ((24, SIDE), (120, 192))  # up to so many images on a page are shown at so many pixels
+SMALLEST = 96
 
 
 @runtime_checkable
@@ -41,13 +45,13 @@ class SeesImages(Protocol):
 
 @dataclass(frozen=True)
 class ShownImage:
-    """A square image for people, and how a model is given the same.
+    """An image for people, and how a model is given the same.
 
     Models see few pixels; people are shown as many as there are.
     """
 
     name: str
-    pixels: UInt8[Tensor, "3 side side"]
+    pixels: UInt8[Tensor, "3 H W"]
     seen_by: Callable[[SeesImages], UInt8[Tensor, "3 size size"]]
     boxes: tuple[MarkedBox, ...] = ()
     references: tuple[str, ...] = ()
@@ -65,6 +69,32 @@ class ShownImage:
         side = min(SIDE, max(pixels.shape[1:]))
         square = fit_square(pixels, max(side, tool.settings.image), tool.settings.fit)
         return cls(name, square, lambda who: who.prepare(image, name=name))
+
+    @classmethod
+    def in_full(cls, image: Any, *, name: str = "") -> "ShownImage":
+        """In its own proportions, for models that see all of it squeezed to a square."""
+        image = Path(image) if isinstance(image, str) else image
+        name = name or (image.name if isinstance(image, Path | Member) else "picture")
+        pixels = pixels_of(image, name=name, short=LONGEST)
+        whole = cls(name, pixels, lambda who: who.prepare(image, name=name))
+        return whole.shrunk(LONGEST)
+
+    def shrunk(self, longest: int) -> "ShownImage":
+        """With fewer pixels along the longer side, if it has more."""
+        height, width = self.pixels.shape[1:]
+        if max(height, width) <= longest:
+            return self
+        scale = longest / max(height, width)
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        small = pillow_image(self.pixels).resize(size, Image.Resampling.BICUBIC)
+        pixels = torch.from_numpy(np.asarray(small).transpose(2, 0, 1).copy())
+        return replace(self, pixels=pixels)
+
+    def among(self, count: int) -> "ShownImage":
+        """Smaller where there are many on a page."""
+        if count == 1:
+            return self
+        return self.shrunk(next((side for most, side in SIDES if count <= most), SMALLEST))
 
     @classmethod
     def of_scene(cls, scene: Scene, name: str) -> "ShownImage":

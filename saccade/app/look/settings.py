@@ -22,6 +22,7 @@ class LookSettings:
         seed: of the draws.
         budget: bytes that the arrays may take, as text.
         of: the class whose traces are shown; without, the one that the model says.
+        threshold: objects of a lower score are not told of.
         zoom: sites and heads that are to be kept exactly.
     """
 
@@ -33,6 +34,7 @@ class LookSettings:
     seed: int = 0
     budget: int = 10_000_000
     of: tyro.conf.Suppress[str | None] = None
+    threshold: tyro.conf.Suppress[float] = 0.5
     zoom: tyro.conf.Suppress[tuple[tuple[str, int], ...]] = ()
 
     def __post_init__(self) -> None:

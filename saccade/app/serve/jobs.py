@@ -40,9 +40,10 @@ def predict_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         what = run.serving.takes
         raise invalid(f"a stream is of one {what}: {what} must be no list, and count 1", "stream")
     run.serving.refuse(run.name, wanted)
+    _check_threshold(run, wanted.threshold)
     how = _decoding(wanted, run.serving.draws, settings)
     most = wanted.most_tokens or min(MOST_TOKENS, settings.most_tokens)
-    work = PredictJob(asked.given, how, wanted.count, most, wanted.stream)
+    work = PredictJob(asked.given, how, wanted.count, most, wanted.stream, wanted.threshold)
     together = not run.serving.draws
     written = 0 if together else work.most_tokens * len(work.given)
     units = float((tokens + written) * work.count * how.beam)
@@ -90,6 +91,7 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         if not one.serving.looks(one.tool.model):
             raise invalid(f"{one.name} has no attention to look at", "run")
         _check_class(one, wanted.of)
+        _check_threshold(one, wanted.threshold)
         for zoom in wanted.zoom:
             if zoom.site not in known:
                 there = ", ".join(known)
@@ -106,11 +108,17 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         seed=wanted.seed,
         budget=settings.look_bytes,
         of=wanted.of,
+        **({} if wanted.threshold is None else {"threshold": wanted.threshold}),
         zoom=tuple((zoom.site, zoom.head) for zoom in wanted.zoom),
     )
     written = wanted.most_tokens * len(both) if run.serving.draws else 0
     units = float((tokens + written) * wanted.beam)
     return Job(LookJob(given, how, compare), units=units, name=name)
+
+
+def _check_threshold(run: ServedRun, threshold: float | None) -> None:
+    if threshold is not None and not run.serving.thresholds:
+        raise invalid(f"{run.name} finds no objects: leave threshold out", "threshold")
 
 
 def _check_class(run: ServedRun, of: str | None) -> None:

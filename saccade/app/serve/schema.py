@@ -44,6 +44,7 @@ class PredictRequest(_Request):
     seed: int = 0
     count: int = 1
     most_tokens: int | None = None
+    threshold: float | None = None
     stream: bool = False
 
 
@@ -67,6 +68,7 @@ class LookRequest(_Request):
     temperature: float | None = None
     seed: int = 0
     of: str | None = None
+    threshold: float | None = None
     zoom: list[Zoom] = Field(default_factory=list[Zoom])
 
 
@@ -88,7 +90,13 @@ def _shared(settings: ServeSettings) -> Fields:
     name = Field(None, max_length=LONGEST_NAME, description="the name of a run that is served here")
     seed = Field(0, ge=0, le=LARGEST_SEED, description="a whole number from 0 to 2⁶³ − 1")
     draw = Field(None, description="true, false or null (as is usual for the run)")
-    return {"run": (str | None, name), "seed": (int, seed), "sample": (bool | None, draw)}
+    least = Field(None, ge=0, le=1, description="a number from 0 to 1, or null (0.5)")
+    return {
+        "run": (str | None, name),
+        "seed": (int, seed),
+        "sample": (bool | None, draw),
+        "threshold": (float | None, least),
+    }
 
 
 def _predict(settings: ServeSettings) -> Fields:

@@ -23,6 +23,7 @@ class PredictJob:
     count: int
     most_tokens: int
     stream: bool
+    threshold: float | None = None
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from jaxtyping import UInt8
 from PIL import Image
 from torch import Tensor
 
-from saccade.data.images.decode import ImageError, upright
+from saccade.data.images.decode import ImageError, upright, upright_size
 from saccade.data.images.decode import decode as decode_image
 from saccade.data.images.members import Member
 from saccade.errors import DataError
@@ -54,6 +54,16 @@ def pixels_of(image: AnyImage, *, name: str = "", short: int) -> UInt8[Tensor, "
     if image.dtype != np.uint8 or not flat or not image.size:
         raise _refused(name, "(H, W), (H, W, 3) or (H, W, 4)", image.dtype, image.shape)
     return upright(Image.fromarray(image))
+
+
+def size_of(image: AnyImage, *, name: str = "") -> tuple[int, int]:
+    """Height and width of any image, once upright; of a file no more than that is read."""
+    if isinstance(image, str | Path):
+        return upright_size(Path(image), name=name)
+    if isinstance(image, bytes | Member):
+        return upright_size(image, name=name)
+    height, width = pixels_of(image, name=name, short=1).shape[1:]
+    return height, width
 
 
 def _refused(name: str, shapes: str, dtype: object, shape: tuple[int, ...]) -> ImageError:

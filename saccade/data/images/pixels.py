@@ -79,17 +79,16 @@ def decode_pixels(
     With `short`, a large JPEG may come at 1/2, 1/4 or 1/8 of its size, its shorter side still
     `short` pixels or more: this is faster, and the only way to read one over `most`.
     """
-    name = name or (source.name if isinstance(source, Member) else "")
-    name = name or (str(source) if isinstance(source, Path) else "the image")
+    name = name or _name_of(source)
     with _open(source, name) as image:
         _bound(image, name, short, most)
         image.load()
         return upright_pixels(image)
 
 
-def upright_size(source: Path | Member) -> tuple[int, int]:
+def upright_size(source: bytes | Path | Member, *, name: str = "") -> tuple[int, int]:
     """Height and width of an image once upright. No pixel is decoded, but of a PNG with notes."""
-    name = source.name if isinstance(source, Member) else str(source)
+    name = name or _name_of(source)
     raw = _bytes(source, name)
     with _open(raw, name) as image:
         width, height = image.size
@@ -98,6 +97,12 @@ def upright_size(source: Path | Member) -> tuple[int, int]:
                 return height, width
             _bound(image, name, None, MAX_PIXELS)
         return (width, height) if _orientation(image) in _LYING else (height, width)
+
+
+def _name_of(source: bytes | Path | Member) -> str:
+    if isinstance(source, bytes):
+        return "the image"
+    return source.name if isinstance(source, Member) else str(source)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ class FoundBox(NamedTuple):
     bottom: float
 
 
-class FoundObjects(NamedTuple):
+class FoundInImage(NamedTuple):
     """What was found in one image. Its `id` is that of the user's COCO file, where there is one."""
 
     file: str
@@ -35,7 +35,7 @@ def class_ids(names: Sequence[str], *, first: int = 1) -> dict[str, Id]:
     return {name: number for number, name in enumerate(names, start=first)}
 
 
-def coco_results(images: Sequence[FoundObjects], ids: Mapping[str, Id]) -> list[dict[str, Any]]:
+def coco_results(images: Sequence[FoundInImage], ids: Mapping[str, Id]) -> list[dict[str, Any]]:
     """What COCO's evaluation reads: an entry for each box, by the ids of images and categories.
 
     Images without an id are numbered by their place, from 1.
@@ -52,7 +52,7 @@ def coco_results(images: Sequence[FoundObjects], ids: Mapping[str, Id]) -> list[
     ]
 
 
-def coco_dataset(images: Sequence[FoundObjects], ids: Mapping[str, Id]) -> dict[str, Any]:
+def coco_dataset(images: Sequence[FoundInImage], ids: Mapping[str, Id]) -> dict[str, Any]:
     """A whole document, which says of itself which images and categories there are."""
     found = coco_results(images, ids)
     return {
@@ -73,7 +73,7 @@ def coco_dataset(images: Sequence[FoundObjects], ids: Mapping[str, Id]) -> dict[
     }
 
 
-def yolo_lines(found: FoundObjects, ids: Mapping[str, Id]) -> list[str]:
+def yolo_lines(found: FoundInImage, ids: Mapping[str, Id]) -> list[str]:
     """A line for each box: class cx cy width height score, in shares of the image's sides."""
     height, width = found.size
     lines: list[str] = []
@@ -85,7 +85,7 @@ def yolo_lines(found: FoundObjects, ids: Mapping[str, Id]) -> list[str]:
     return lines
 
 
-def _id(image: FoundObjects, place: int) -> Id:
+def _id(image: FoundInImage, place: int) -> Id:
     return place if image.id is None else image.id
 
 

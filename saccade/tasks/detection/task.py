@@ -167,6 +167,15 @@ class Detection:
         return {"AP": scores.ap, "AP50": scores.ap50, "AP75": scores.ap75}
 
 
+def read_names_asset(raw: bytes) -> tuple[str, ...]:
+    """The inverse of what a run keeps; a ValueError if it cannot be."""
+    match json.loads(raw):
+        case {"names": [*names]} if all(isinstance(name, str) for name in names):
+            return tuple(names)
+        case _:
+            raise ValueError("names is not there")
+
+
 def find_all(
     model: DetectionNetwork,
     vary: BoxVariation,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from saccade.data.readers import ImagesRead, box_class_ids, box_class_names, read_boxes
 from saccade.data.writers.boxes import (
     FoundBox,
-    FoundObjects,
+    FoundInImage,
     class_ids,
     coco_dataset,
     coco_results,
@@ -24,8 +24,8 @@ from tests.data.images_made import in_folder
 NAMES = ["dog", "cat", "cow"]
 FOUND = FoundBox("cat", 0.75, 4, 2, 20, 10)
 IMAGES = [
-    FoundObjects("a.png", (HEIGHT, WIDTH), [FOUND, FoundBox("dog", 0.5, 0, 0, 40, 20)]),
-    FoundObjects("b.png", (HEIGHT, WIDTH), []),
+    FoundInImage("a.png", (HEIGHT, WIDTH), [FOUND, FoundBox("dog", 0.5, 0, 0, 40, 20)]),
+    FoundInImage("b.png", (HEIGHT, WIDTH), []),
 ]
 
 
@@ -52,13 +52,13 @@ def test_a_class_without_a_number_is_refused() -> None:
         yolo_lines(IMAGES[0], {"dog": 1})
 
 
-def coco_read(images: list[FoundObjects], root: Path) -> ImagesRead:
+def coco_read(images: list[FoundInImage], root: Path) -> ImagesRead:
     files = {image.file: blank() for image in images}
     raw = json.dumps(coco_dataset(images, class_ids(NAMES))).encode()
     return read_boxes(in_folder(root, {**files, "train.json": raw}), "train")
 
 
-def yolo_read(images: list[FoundObjects], root: Path) -> ImagesRead:
+def yolo_read(images: list[FoundInImage], root: Path) -> ImagesRead:
     files = {f"images/{image.file}": blank() for image in images}
     files["data.yaml"] = f"names: {NAMES}".encode()
     for image in images:
@@ -79,7 +79,7 @@ found_box = st.builds(
 @settings(deadline=None, max_examples=25)
 @given(found=st.lists(st.lists(found_box, max_size=3), min_size=1, max_size=3))
 def test_what_is_written_is_read_back(found: list[list[FoundBox]]) -> None:
-    images = [FoundObjects(f"{n}.png", (HEIGHT, WIDTH), boxes) for n, boxes in enumerate(found)]
+    images = [FoundInImage(f"{n}.png", (HEIGHT, WIDTH), boxes) for n, boxes in enumerate(found)]
     for read_back in (coco_read, yolo_read):
         with tempfile.TemporaryDirectory() as root:
             read = read_back(images, Path(root))

@@ -5,16 +5,17 @@ The film is the image, then the image once for each word: as PNG, and as SVG.
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image, ImageDraw
 from torch import Tensor
 
 from saccade.app.look.axis import grid_entry
-from saccade.app.look.captioning.overlay import veil
+from saccade.app.look.captioning.overlay import lights, veil
 from saccade.app.look.captioning.text import draw_words
 from saccade.app.look.document import LookDocument, MarkedBox
 from saccade.app.look.draw.figure import save_by_ending
@@ -38,7 +39,8 @@ FIRST = "the picture"
 class ImageLook:
     """Where each word looked: a map over the image for each.
 
-    `hard` says that it was one cell at a time.
+    `hard` says that it was one cell at a time. Rows that are objects have a box and a colour each;
+    in these colours the first frame shows all of them at once.
     """
 
     rows: list[str]
@@ -50,6 +52,7 @@ class ImageLook:
     document: Callable[[], LookDocument]
     hard: bool = False
     boxes: tuple[MarkedBox, ...] = ()
+    colours: tuple[str, ...] = ()
 
     def save(self, path: str | Path, *, cells: bool = False) -> Path:
         """Write the film, the page or the numbers, by the file's ending.
@@ -91,14 +94,20 @@ class ImageLook:
         count = len(self.rows) + 1
         wide, high = min(count, ACROSS), -(-count // ACROSS)
         width = 2 * MARGIN + wide * FRAME + (wide - 1) * GAP
-        return max(width, 420), HEAD + high * (FRAME + LINE) + MARGIN
+        return max(width, 420), HEAD + high * (self.tall + LINE) + MARGIN
+
+    @property
+    def tall(self) -> int:
+        """How high a frame is: images keep their proportions, within reason."""
+        height, width = self.image.shape[1:]
+        return min(max(round(FRAME * height / width), FRAME // 3), 3 * FRAME)
 
     def corner(self, number: int) -> tuple[int, int]:
         """Upper left of a frame; the first is the image itself. They run as the words do."""
         row, column = divmod(number, ACROSS)
         across = MARGIN + column * (FRAME + GAP)
         x = self.size[0] - FRAME - across if runs_left(self.rows) else across
-        return x, HEAD + row * (FRAME + LINE)
+        return x, HEAD + row * (self.tall + LINE)
 
     def mark(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
         """Left, top, right and bottom of what marks the cell that is looked at most, in a frame.
@@ -107,13 +116,32 @@ class ImageLook:
         """
         cell = int(weights.argmax())
         if self.hard:
-            left, top, right, bottom = (FRAME * share for share in self.lattice.box(cell))
-            return left, top, right, bottom
+            return self.corners(self.lattice.box(cell))
         radius = min(max(3.0, 0.2 * FRAME / max(weights.shape)), 6.0)
         y, x = (
-            min(max(FRAME * share, radius), FRAME - radius) for share in self.lattice.middle(cell)
+            min(max(long * share, radius), long - radius)
+            for long, share in zip((self.tall, FRAME), self.lattice.middle(cell))
         )
         return x - radius, y - radius, x + radius, y + radius
+
+    def corners(self, box: Sequence[float]) -> tuple[float, float, float, float]:
+        """Of a box in shares of the image, in a frame."""
+        left, top, right, bottom = box
+        return FRAME * left, self.tall * top, FRAME * right, self.tall * bottom
+
+    def outlines(self, number: int) -> list[tuple[MarkedBox, str]]:
+        """The boxes of a frame and their colours: on the image all, on an object's its own."""
+        colours = self.colours or ("white",) * len(self.boxes)
+        every = list(zip(self.boxes, colours))
+        return every if number == 0 else every[number - 1 : number] if self.colours else []
+
+    def cover(self, number: int, size: int, *, cells: bool) -> UInt8[np.ndarray, "size size 4"]:
+        """What is laid over a frame."""
+        if number:
+            return veil(self.maps[number - 1], size, self.lattice, cells=cells)
+        if not self.colours:
+            return np.zeros((size, size, 4), dtype=np.uint8)
+        return lights(list(self.maps), self.colours, size, self.lattice, cells=cells)
 
 
 def draw_film(film: ImageLook, *, cells: bool = False) -> bytes:
@@ -124,17 +152,15 @@ def draw_film(film: ImageLook, *, cells: bool = False) -> bytes:
     lines = (label(film.title), 19, 12, SOFT), (label(film.caption), 40, 17, INK)
     for text, y, size, colour in lines:
         paste_text(sheet, (left, y * SCALE), text, size * SCALE, colour)
-    side = FRAME * SCALE
-    plain = pillow_image(film.image).resize((side, side), Image.Resampling.BICUBIC)
-    for number, weights in enumerate([None, *film.maps]):
+    side, high = FRAME * SCALE, film.tall * SCALE
+    plain = pillow_image(film.image).resize((side, high), Image.Resampling.BICUBIC)
+    for number, word in enumerate(labels([FIRST, *film.rows])):
         x, y = (value * SCALE for value in film.corner(number))
         sheet.paste(plain, (x, y))
-        if weights is not None:
-            cover = Image.fromarray(veil(weights, side, film.lattice, cells=cells))
-            sheet.paste(cover, (x, y), cover)
-        _frame(draw, film, number, (x, y), weights)
-        word = labels([FIRST, *film.rows])[number]
-        below = (x + side / 2, y + side + 13 * SCALE)
+        cover = Image.fromarray(film.cover(number, side, cells=cells)).resize((side, high))
+        sheet.paste(cover, (x, y), cover)
+        _frame(draw, film, number, (x, y))
+        below = (x + side / 2, y + high + 13 * SCALE)
         paste_text(sheet, below, word, _fitting(word), INK if number else SOFT, across=0.5)
     warn_of_fonts([film.title, film.caption])
     return png_bytes(sheet)
@@ -145,15 +171,17 @@ def _frame(
     film: ImageLook,
     number: int,
     corner: tuple[int, int],
-    weights: Float[Tensor, "h w"] | None,
 ) -> None:
     """What is marked in a frame."""
-    (x, y), side = corner, FRAME * SCALE
-    for marked in film.boxes if weights is None else ():
-        corners = tuple(o + side * share for o, share in zip((x, y, x, y), marked.box))
-        draw.rectangle(corners, outline="black", width=4)
-        draw.rectangle(corners, outline="white", width=2)
-    if weights is not None and weights.any():
+    x, y = corner
+    weights = film.maps[number - 1] if number else film.maps[:0]
+    for marked, colour in film.outlines(number):
+        left, top, right, bottom = (
+            o + SCALE * value for o, value in zip((x, y, x, y), film.corners(marked.box))
+        )
+        draw.rectangle((left, top, right, bottom), outline="black", width=4)
+        draw.rectangle((left, top, right, bottom), outline=colour, width=3 if film.colours else 2)
+    if weights.any():
         left, top, right, bottom = (
             o + SCALE * value for o, value in zip((x, y, x, y), film.mark(weights))
         )
@@ -175,53 +203,57 @@ def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FAMILIES}" role="img">',
         f"<title>{svg_text(film.title)}: {svg_text(film.caption)}</title>",
-        f'<defs><image id="picture" width="{FRAME}" height="{FRAME}" '
-        f'href="{data_url(film.image)}"/></defs>',
+        f'<defs><image id="picture" width="{FRAME}" height="{film.tall}" '
+        f'preserveAspectRatio="none" href="{data_url(film.image)}"/></defs>',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{MARGIN}" y="22" font-size="12" fill="{SOFT}">{svg_text(film.title)}</text>',
         f'<text x="{MARGIN}" y="46" font-size="17" fill="{INK}">{svg_text(film.caption)}</text>',
     ]
     for number, word in enumerate(labels([FIRST, *film.rows])):
         x, y = film.corner(number)
-        inside = _svg_boxes(film) if number == 0 else _svg_map(film, film.maps[number - 1], cells)
+        inside = _svg_map(film, number, cells) + _svg_boxes(film, number)
         colour = SOFT if number == 0 else INK
         parts += [
             f'<g transform="translate({x} {y})"><use href="#picture"/>{inside}'
-            f'<text x="{FRAME / 2}" y="{FRAME + 18}" font-size="15" fill="{colour}"'
+            f'<text x="{FRAME / 2}" y="{film.tall + 18}" font-size="15" fill="{colour}"'
             f"{directed(word, 'middle')}>{svg_text(word)}</text></g>"
         ]
     return "\n".join([*parts, "</svg>"])
 
 
-def _svg_boxes(film: ImageLook) -> str:
+def _svg_boxes(film: ImageLook, number: int) -> str:
     return "".join(
-        _svg_outline(
-            [FRAME * share for share in one.box], 1.2, f"<title>{svg_text(one.label)}</title>"
-        )
-        for one in film.boxes
+        _svg_outline(film.corners(one.box), 1.2, f"<title>{svg_text(one.label)}</title>", colour)
+        for one, colour in film.outlines(number)
     )
 
 
-def _svg_map(film: ImageLook, weights: Float[Tensor, "h w"], cells: bool) -> str:
-    if not weights.any():
-        return ""
+def _svg_map(film: ImageLook, number: int, cells: bool) -> str:
     size = SCALE * FRAME if cells else VEIL
-    drawn = png_bytes(Image.fromarray(veil(weights, size, film.lattice, cells=cells)))
+    cover = film.cover(number, size, cells=cells)
+    if not cover.any():
+        return ""
+    drawn = png_bytes(Image.fromarray(cover))
     href = f"data:image/png;base64,{base64.b64encode(drawn).decode()}"
-    left, top, right, bottom = film.mark(weights)
-    if film.hard:
-        mark = _svg_outline([left, top, right, bottom], 1.6)
+    if number == 0:
+        mark = ""
+    elif film.hard:
+        mark = _svg_outline(film.mark(film.maps[number - 1]), 1.6)
     else:
+        left, top, right, bottom = film.mark(film.maps[number - 1])
         middle = f'cx="{(left + right) / 2:.1f}" cy="{(top + bottom) / 2:.1f}"'
         mark = f'<circle {middle} r="4" fill="none" stroke="white" stroke-width="1.5"/>'
     how = ' style="image-rendering:pixelated"' if cells else ""
-    return f'<image width="{FRAME}" height="{FRAME}" href="{href}"{how}/>{mark}'
+    return (
+        f'<image width="{FRAME}" height="{film.tall}" preserveAspectRatio="none" '
+        f'href="{href}"{how}/>{mark}'
+    )
 
 
-def _svg_outline(box: list[float], line: float, inside: str = "") -> str:
+def _svg_outline(box: Sequence[float], line: float, inside: str = "", colour: str = "white") -> str:
     left, top, right, bottom = box
     return (
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-        f'height="{bottom - top:.1f}" fill="none" stroke="white" stroke-width="{line}">'
+        f'height="{bottom - top:.1f}" fill="none" stroke="{colour}" stroke-width="{line}">'
         f"{inside}</rect>"
     )

@@ -5,16 +5,18 @@ image is darkened where the map is low. True cells show what the model had: each
 the nearest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, UInt8
+from PIL import ImageColor
 from torch import Tensor
 
 from saccade.data.images.lattice import Lattice, nearest
 
 SHADE = np.array([9.0, 11.0, 16.0])
 OPACITY = 0.7
+LIGHT_OPACITY = 0.62  # of colours, through which the image is still to be seen
 BLUR = 0.6  # cells
 
 
@@ -59,6 +61,30 @@ def veil(
     shade = opacity * (1 - lit(weights, size, lattice, cells=cells)) * bool(weights.any())
     colour = np.broadcast_to(SHADE, (size, size, 3))
     return np.round(np.dstack([colour, 255 * shade])).astype(np.uint8)
+
+
+def lights(
+    maps: Sequence[Float[Tensor, "h w"]],
+    colours: Sequence[str],
+    size: int,
+    lattice: Lattice,
+    *,
+    cells: bool = False,
+    opacity: float = LIGHT_OPACITY,
+) -> UInt8[np.ndarray, "size size 4"]:
+    """Several maps at once, each in its own colour, as Carion et al. (2020) drew them.
+
+        colour = Σᵢ lᵢ² cᵢ / Σᵢ lᵢ²        brightness = maxᵢ lᵢ, with l how much light falls there
+
+    Where nothing is looked at lies the shade.
+    """
+    lit_up = np.stack([lit(one, size, lattice, cells=cells) for one in maps])
+    inks = np.array([ImageColor.getrgb(one) for one in colours], dtype=float)
+    shares = lit_up**2 / np.maximum((lit_up**2).sum(axis=0), 1e-9)
+    mixed = np.tensordot(shares, inks, axes=(0, 0))
+    bright = lit_up.max(axis=0)[..., None]
+    cover = np.full((size, size, 1), 255 * opacity)
+    return np.round(np.dstack([SHADE + bright * (mixed - SHADE), cover])).astype(np.uint8)
 
 
 def _kernel(middles: Float[np.ndarray, " cells"], size: int) -> Float[np.ndarray, "size cells"]:

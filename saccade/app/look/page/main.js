@@ -6,6 +6,7 @@ import { CaptionView } from "./kinds/caption.js";
 import { ClassificationView } from "./kinds/classification.js";
 import { nightfall, themeChanged, theme } from "./controls/colour.js";
 import { CompareView } from "./kinds/compare.js";
+import { DetectionView } from "./kinds/detection.js";
 import { button, segmented } from "./controls/controls.js";
 import { Arrays } from "./document/decode.js";
 import { el } from "./controls/dom.js";
@@ -27,6 +28,7 @@ const DEFAULTS = {
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
   patch: -1, eye: "", least: 0.03,
   opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
+  found: null, sure: null, truths: true, points: false,
 };
 
 const FORMAT = "saccade-look";
@@ -38,6 +40,7 @@ const KINDS = {
   language: [LanguageView, CompareView],
   caption: [CaptionView, CaptionCompareView],
   classification: [ClassificationView, ClassificationView],
+  detection: [DetectionView, DetectionView],
   masked: [MaskedView, CompareView],
   understanding: [UnderstandingView, UnderstandingView],
 };

@@ -12,7 +12,9 @@ const KEYS = [
   ],
   ["s", "hide the sink (language)"], [
     "↑ ↓", "previous or next image (captions, classes)"
-  ], ["c b p", "true cells, boxes, path of the peak (on images)"], ["t", "show the numbers as a table"], ["d", "dark or light"],
+  ], ["c b p", "true cells, boxes, path of the peak (on images)"], [
+    "e m", "where a point looks, what was missed (objects)"
+  ], ["t", "show the numbers as a table"], ["d", "dark or light"],
   ["Esc", "let go of the step or word; back to all images"], ["?", "this help"],
 ];
 const MAP_KEYS = [

@@ -1,14 +1,14 @@
 // A picture with attention laid over it, on a canvas: what was not looked at lies in the shade, or
 // what was glows.
 
-import { bordersOf, boxOf, cellUnder, holds, middleOf, peakOf, smoothed } from "./maps.js";
+import { bordersOf, boxOf, holds, middleOf, peakOf, smoothed } from "./maps.js";
 import { pageColour } from "../controls/colour.js";
 import { el } from "../controls/dom.js";
 import { MAP_FONT, textWidth } from "../chart/plan.js";
 
 // Even steps of lightness, readable by the colour-blind.
 const GLOW = [[59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]];
-const SHADE = [9, 11, 16];
+export const SHADE = [9, 11, 16];
 
 export async function loadImage(source) {
   const image = new Image();
@@ -39,15 +39,19 @@ function veil(fine, { how, opacity }) {
   return canvas;
 }
 
-// Over the whole picture, smooth; or cell by cell, each as far as it is the nearest.
 function drawVeil(pen, map, look, wide, high) {
-  pen.imageSmoothingEnabled = !look.cells;
-  if (!look.cells) {
-    pen.drawImage(veil(smoothed(map), look), 0, 0, wide, high);
+  const { data, grid } = map;
+  const fine = look.cells ? { data, width: grid.width, height: grid.height } : smoothed(map);
+  stretchOver(pen, veil(fine, look), grid, look.cells, wide, high);
+}
+
+// Over the whole picture, smooth; or cell by cell, each as far as it is the nearest.
+export function stretchOver(pen, pixels, grid, cells, wide, high) {
+  pen.imageSmoothingEnabled = !cells;
+  if (!cells) {
+    pen.drawImage(pixels, 0, 0, wide, high);
     return;
   }
-  const { data, grid } = map;
-  const pixels = veil({ data, width: grid.width, height: grid.height }, look);
   const [across, down] = [bordersOf(grid.across), bordersOf(grid.down)].map(
     (borders, way) => borders.map((share) => Math.round(share * (way ? high : wide)))
   );
@@ -60,7 +64,7 @@ function drawVeil(pen, map, look, wide, high) {
 }
 
 // Light on dark, so that it can be seen on any picture.
-function twice(pen, draw, colour, width) {
+export function twice(pen, draw, colour, width) {
   pen.strokeStyle = "rgb(0 0 0 / 0.65)";
   pen.lineWidth = width + 2;
   draw();
@@ -171,12 +175,13 @@ export function paintImage(canvas, image, map, look, side) {
   if (look.marked !== null && look.marked !== undefined && map) {
     drawCell(pen, look.marked, map.grid, wide, high, pageColour("mark"), 2.5);
   }
+  return { pen, wide, high };
 }
 
-// The cell under the pointer.
-export function cellAt(event, canvas, grid) {
+// Where the pointer is, [x, y] in shares of the picture; null outside.
+export function pointerPlace(event, canvas) {
   const rect = canvas.getBoundingClientRect();
   const x = (event.clientX - rect.left) / rect.width;
   const y = (event.clientY - rect.top) / rect.height;
-  return x >= 0 && y >= 0 && x < 1 && y < 1 ? cellUnder([x, y], grid) : null;
+  return x >= 0 && y >= 0 && x < 1 && y < 1 ? [x, y] : null;
 }

@@ -13,13 +13,14 @@ export const EXAMPLES = [
 // What each kind of work lets one choose, and what one gets.
 const ASKED = {
   translation: ["beam"], captioning: ["beam"], language: ["most_tokens", "temperature"],
-  classification: [], masked: [], understanding: [],
+  classification: [], detection: [], masked: [], understanding: [],
 };
 const PROMISES = {
   understanding: "Write a sentence, and see what the model says of it, and what in it that came from.",
   masked: "Write a sentence with ___ for a word, and see what fills it, and where all words look.",
   captioning: "Give it a picture, and see where on it each word of the caption looked.",
   classification: "Give it an image, and see what it is taken for, and what in it that came from.",
+  detection: "Give it an image, and see which objects it finds, and where it looked for each.",
 };
 
 export function isServed() {

@@ -1,0 +1,70 @@
+"""Mistakes with images and the objects in them; see wrong_commands.py."""
+
+from tests.app.wrong_commands import SMALL, Wrong
+
+DETR = f"train detr --image 32 --model.width 16 --model.heads 2 --model.queries 6 {SMALL}"
+FEW = f"{DETR} --train.batch-tokens 4"
+OBJECTS = [
+    Wrong(f"{FEW} --scenes 0", "scenes=0 must be at least 1", f"{FEW} --scenes 4"),
+    Wrong(f"{FEW} --image 40", "image=40 must be a multiple of 32", f"{FEW} --scenes 4"),
+    Wrong(f"{FEW} --held-out 1", "held_out=1.0 must be at least 0 and below 1"),
+    Wrong(f"{FEW} --vary.cut 2", "cut=2.0 must be from 0 to 1"),
+    Wrong(f"{FEW} --vary.smallest 0", "smallest=0.0 and scale=1.0 must be above 0"),
+    Wrong(f"{FEW} --data nowhere", "nowhere does not exist"),
+    Wrong(f"{FEW} --data folder", "folder"),
+    Wrong("predict {det}", "name the images", "predict {det} dot.png"),
+    Wrong("predict {det} - dot.png", "- is standard input alone"),
+    Wrong("predict {det} nofile.jpg", "nofile.jpg does not exist; check the path"),
+    Wrong("predict {det} broken.png", "broken.png: "),
+    Wrong("predict {det} folder", "holds no images"),
+    Wrong("predict {det} dot.png --threshold 2", "threshold=2.0 must be from 0 to 1"),
+    Wrong("predict {det} dot.png --threshold x", "error parsing --threshold"),
+    Wrong("predict {det} dot.png --best 3", "unrecognized options: --best"),
+    Wrong("predict {det} dot.png --format voc", "invalid choice 'voc'"),
+    Wrong("predict {det} dot.png --out x", "--out x is of --format coco or yolo"),
+    Wrong(
+        "predict {det} dot.png --format coco",
+        "--format coco is one file; name it with --out x.json",
+        "predict {det} dot.png --format coco --out x.json",
+    ),
+    Wrong("predict {det} dot.png --format coco --out x.txt", "name it with --out x.json"),
+    Wrong(
+        "predict {det} dot.png --format yolo",
+        "--format yolo is a text for each image; name a folder with --out x",
+        "predict {det} dot.png --format yolo --out x",
+    ),
+    Wrong("predict {det} dot.png --format yolo -o dot.png", "name a folder with --out x"),
+    Wrong(
+        "predict {det} dot.png --format coco -o x.json --json",
+        "--json prints, and --format coco goes to a file",
+        "predict {det} dot.png --json",
+    ),
+    Wrong("predict {det} dot.png --draw dot.png", "cannot make the folder dot.png"),
+    Wrong("eval {det} --split foo", "no split 'foo'", "eval {det} --split valid"),
+    Wrong("eval {det} --data nowhere", "nowhere does not exist"),
+    Wrong("eval {det} --data few --keep", "--keep is for the run's own data"),
+    Wrong("eval {det} --curves x.pdf", "--curves x.pdf must end in .png or .svg"),
+    Wrong(
+        "eval {det} --confusion x.pdf",
+        "--confusion x.pdf must end in .png or .svg",
+        "eval {det} --confusion x.svg",
+    ),
+    Wrong("look {det}", "name images to look at", "look {det} --split test --rows 1"),
+    Wrong("look {det} dot.png --split test", "name images to look at, or a split"),
+    Wrong("look {det} dot.png --rows 3", "--rows 3 is of a --split"),
+    Wrong("look {det} --split test --rows 0", "--rows 0 is of a --split, and at least 1"),
+    Wrong("look {det} --split foo", "no split 'foo'"),
+    Wrong("look {det} dot.png --threshold -1", "threshold=-1.0 must be from 0 to 1"),
+    Wrong("look {det} dot.png --of ring", "unrecognized options: --of"),
+    Wrong("look {det} dot.png --head 9", "decoder.1.cross has no head 9; it has 2"),
+    Wrong(
+        "look {det} dot.png --layer 9",
+        "--layer 9 is not there; there are 0 (decoder.0.cross), 1 (decoder.1.cross)",
+        "look {det} dot.png --layer 1",
+    ),
+    Wrong("look {det} dot.png dot.png -o x.png", "several go on a page, --out x.html"),
+    Wrong("look {det} dot.png -o x.pdf", "x.pdf"),
+    Wrong("look {det} dot.png --compare {cls} -o x.html", "do different work"),
+    Wrong("look {det} dot.png --layer 0 -o x.html", "a page has every layer and head"),
+    Wrong("look {det} nofile.jpg", "nofile.jpg does not exist; check the path"),
+]

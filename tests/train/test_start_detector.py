@@ -75,7 +75,7 @@ def test_what_fits_queries_that_are_boxes_is_taken_and_the_rest_told(
 
 def test_an_image_encoder_alone_starts_from_its_own_file(tmp_path: Path) -> None:
     torch.manual_seed(4)
-    eye = SMALL.build().eye.encoder
+    eye = SMALL.build().get_submodule("eye.encoder")
     torch.save(eye.state_dict(), tmp_path / "eye.pth")
     model = replace(SMALL, weights=str(tmp_path / "eye.pth"), queries=16)
     notes = told(recipe(model), tmp_path)

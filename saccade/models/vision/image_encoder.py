@@ -150,8 +150,11 @@ class ImageEncoder(nn.Module, ABC):
         """Keep all that lies up to a stage as it is."""
         lower = deepcopy(self)
         lower.drop_after(stage)
-        names = {name for name, module in lower.named_modules() if not list(module.children())}
-        self.freeze(*(module for name, module in self.named_modules() if name in names))
+        kept = {name: type(module) for name, module in lower.named_modules()}
+        same = (part for name, part in self.named_modules() if kept.get(name) is type(part))
+        self.freeze(*(part for part in same if not list(part.children())))
+        for name, _ in lower.named_parameters():  # of modules that have others inside as well
+            self.get_parameter(name).requires_grad_(False)
 
     def checked(self, stage: int | None) -> int:
         """A stage that there is; none stands for the last."""

@@ -56,7 +56,7 @@ def cross_entropy(
     nothing = found.scores.shape[-1] - 1
     labels = torch.full_like(found.scores[..., 0], nothing, dtype=torch.long)  # (passes, B, Q)
     labels = _put(labels, query, true.labels.expand_as(query), there)
-    w = torch.where(labels == nothing, NOTHING, 1.0)
+    w = (labels != nothing).to(found.scores).clamp_min(NOTHING)
     each = F.cross_entropy(found.scores.flatten(0, 2), labels.flatten(), reduction="none")
     means = (w * each.view_as(w)).sum(dim=(1, 2)) / w.sum(dim=(1, 2))  # (passes,)
     objects = true.there.sum().clamp_min(1)
@@ -77,7 +77,8 @@ def focal_loss(
         aligned:  BCE(p, t) for an object's class, p^γ BCE(p, 0) else,  t = p^τ IoU^(1−τ)
 
     Aligned (Cai et al. 2023, arXiv:2304.07527), a score tells how well the box fits as well, so
-    that of two boxes the better one is ranked first.
+    that of two boxes the better one is ranked first. Both take their weights and t as given, as the
+    published focal loss does not: ∂L/∂z is the weight times p − t.
     """
     z = found.scores
     p = z.detach().sigmoid()

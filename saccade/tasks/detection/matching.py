@@ -18,6 +18,7 @@ from saccade.errors import ConfigError
 from saccade.models.detection.detr import Detections
 
 FOCUS, BALANCE = 2.0, 0.25  # γ and α of the focal loss (Lin et al. 2017, arXiv:1708.02002)
+WORST = 1e6  # the cost of what is no number: such a loss is skipped, and nobody can match it
 
 
 class TrueObjects(NamedTuple):
@@ -71,7 +72,7 @@ def costs(
     apart = (boxes - targets).abs().sum(dim=-1)  # (passes, B, Q, N)
     shared = generalised_iou(to_corners(boxes), to_corners(targets))
     cost = weights.classes * unlikely + weights.box * apart - weights.overlap * shared
-    return cost.transpose(2, 3)
+    return cost.transpose(2, 3).nan_to_num(nan=WORST, posinf=WORST, neginf=WORST)
 
 
 def assigned(

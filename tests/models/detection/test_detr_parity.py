@@ -1,10 +1,11 @@
 """A plain DETR computes what Hugging Face's does: scores, boxes, losses and all gradients.
 
-Our positions, and their losses, are in float32: that is how closely both agree.
+Our positions are computed in float32: that is how closely both agree.
 """
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from saccade.tasks.detection.losses import set_losses
 from saccade.tasks.detection.matching import TrueObjects, Weights, match
 from tests.models.detection.twins import CLASSES, HF, SMALL, DetrTwins, images, their_config
 
-close: dict[str, float] = {"atol": 1e-6, "rtol": 1e-6}
+close = partial(torch.testing.assert_close, atol=1e-6, rtol=1e-6)
 ENCODERS = ["resnet-mini", "resnet-nano", "resnet-50"]  # blocks of either kind
 
 
@@ -36,8 +37,8 @@ def partly(batch: int, height: int, width: int) -> Tensor:
 def test_gives_the_scores_and_boxes_of_hugging_face(encoder: str) -> None:
     twins, x = DetrTwins.built(replace(SMALL, encoder=encoder)), images(2, 3, 64, 96)
     theirs, ours = twins.theirs(x), twins.ours(x)
-    torch.testing.assert_close(ours.scores[-1], theirs.logits, **close)
-    torch.testing.assert_close(ours.boxes[-1], theirs.pred_boxes, **close)
+    close(ours.scores[-1], theirs.logits)
+    close(ours.boxes[-1], theirs.pred_boxes)
     assert theirs.logits.std() > 0.01
 
 
@@ -46,15 +47,15 @@ def test_gives_them_where_images_are_filled_up() -> None:
     twins, inside = DetrTwins.built(), partly(2, 128, 96)
     x = images(2, 3, 128, 96) * inside[:, None]
     theirs, ours = twins.theirs(x, pixel_mask=inside.long()), twins.ours(x, inside)
-    torch.testing.assert_close(ours.scores[-1], theirs.logits, **close)
-    torch.testing.assert_close(ours.boxes[-1], theirs.pred_boxes, **close)
+    close(ours.scores[-1], theirs.logits)
+    close(ours.boxes[-1], theirs.pred_boxes)
     assert (theirs.logits - twins.theirs(x).logits).abs().max() > 0.01
 
 
 def truth() -> tuple[list[dict[str, Tensor]], TrueObjects]:
     """The same objects as both want them; the third image has none, the second has most."""
     counts, draws = (2, 4, 0), torch.Generator().manual_seed(8)
-    boxes = 0.2 + 0.3 * torch.rand(3, 4, 4, generator=draws)
+    boxes = 0.2 + 0.3 * torch.rand(3, 4, 4, generator=draws, dtype=torch.float64)
     labels = torch.randint(0, CLASSES, (3, 4), generator=draws)
     there = torch.arange(4) < torch.tensor(counts)[:, None]
     listed = [
@@ -70,20 +71,21 @@ def their_loss(model: Any, x: Tensor, inside: Tensor | None, labels: Any) -> Ten
     (Its own `auxiliary_loss` hands on what the last norm made of them.)
     """
     states: list[Tensor] = []
-    hooks = [
-        layer.register_forward_hook(lambda _, __, output: states.append(output))
-        for layer in model.model.decoder.layers
-    ]
+
+    def keep(module: nn.Module, given: Any, output: Tensor) -> None:
+        states.append(output)
+
+    hooks = [layer.register_forward_hook(keep) for layer in model.model.decoder.layers]
     model(x, pixel_mask=None if inside is None else inside.long())
     for hook in hooks:
         hook.remove()
     read = model.model.decoder.layernorm(torch.stack(states))
-    scores = model.class_labels_classifier(read).float()
-    boxes = model.bbox_predictor(read).float().sigmoid()
+    scores, boxes = model.class_labels_classifier(read), model.bbox_predictor(read).sigmoid()
     config = deepcopy(model.config)
     config.auxiliary_loss = True
     loss: Any = ForObjectDetectionLoss
-    return loss(scores[-1], labels, x.device, boxes[-1], config, scores, boxes)[0]
+    double: Any = x.dtype  # in the place of a device: where, or as what, weights of classes are
+    return loss(scores[-1], labels, double, boxes[-1], config, scores, boxes)[0]
 
 
 def our_loss(found: Detections, true: TrueObjects) -> Tensor:
@@ -103,7 +105,7 @@ def test_learns_the_same_from_a_batch(filled_up: bool) -> None:
         parameter.requires_grad_(True)
     theirs = their_loss(twins.theirs, x, inside, listed)
     ours = our_loss(twins.ours.train()(x, inside), true)
-    torch.testing.assert_close(ours, theirs.double(), **close)
+    close(ours, theirs)
     theirs.backward()
     ours.backward()
     gradients = {name: p.grad for name, p in twins.theirs.named_parameters() if p.grad is not None}

@@ -81,6 +81,7 @@ class DetrTwins:
         torch.manual_seed(seed)
         theirs = shaken(HF.DetrForObjectDetection(their_config(config)), seed).double().eval()
         ours = config.build().double().eval()
+        assert isinstance(ours, Detr)
         state = ours.state_dict()
         found = to_ours(LIBRARIES["huggingface-5"], theirs.state_dict(), state)
         absent = {name for name in state if name not in found}

@@ -1,5 +1,6 @@
 """Hugging Face's DetrForObjectDetection."""
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +16,7 @@ from saccade.models.vision.resnet import ResNetConfig
 from saccade.tasks.detection.matching import TrueObjects
 
 NEEDS = "transformers"
+LEARNT = re.compile(r"stages\.[123]\.")  # of its backbone, as published: all but the first stage
 
 
 def make_detr(config: DetrConfig) -> Any:
@@ -46,7 +48,11 @@ def make_detr(config: DetrConfig) -> Any:
         num_labels=config.classes,
         auxiliary_loss=True,
     )
-    return hf.DetrForObjectDetection(settings)
+    model = hf.DetrForObjectDetection(settings)
+    for name, parameter in model.named_parameters():
+        if "backbone" in name:  # some versions freeze it whole
+            parameter.requires_grad_(LEARNT.search(name) is not None)
+    return model
 
 
 @torch.no_grad()

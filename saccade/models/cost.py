@@ -14,7 +14,7 @@ def multiply_adds(config: ModelConfig, height: int, width: int) -> int:
     attention where nothing is computed, so that its two products are counted like any others.
     """
     with torch.device("meta"), torch.no_grad():
-        model = config.build().eval()
+        model = config.build().eval().requires_grad_(False)
         with FlopCounterMode(display=False) as counter:
             image = torch.empty(1, 3, height, width)
             # The last block's other tokens are not computed for scores, but papers count them.

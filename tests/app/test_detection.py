@@ -233,6 +233,8 @@ def test_eval_keeps_its_figures_and_scores_other_data(
     own = shutil.copytree(detector, tmp_path / "own")
     assert run(capsys, "eval", own, "--keep")[0] == 0
     assert "ap50" in json.loads((own / "scores-test.json").read_text())["scores"]
+    code, out, _ = run(capsys, "compare", own, "--split", "test", "--figure", "ap50")
+    assert (code, "ap50, test" in out) == (0, True)
     row = {"image": "wide.png", "objects": [{"label": "moon", "box": [5, 5, 30, 30]}]}
     (images / "all.jsonl").write_text(json.dumps(row) + "\n")
     code, out, _ = run(capsys, "eval", detector, "--data", images / "all.jsonl", "--json")

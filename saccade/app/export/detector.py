@@ -1,6 +1,5 @@
 """Detectors for Hugging Face's transformers: a plain DETR with a ResNet, as it was published."""
 
-import json
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,15 +10,14 @@ from saccade.app.export.classifier import BICUBIC, write_json
 from saccade.app.export.counterpart import State, refuse
 from saccade.app.export.image_readme import detector_readme
 from saccade.app.kinds.base import Exporter, LoadedRun
+from saccade.app.kinds.run_classes import object_names
 from saccade.config import ModelConfig
 from saccade.data.images.augment import IMAGENET
-from saccade.errors import RunError
 from saccade.models.detection.detr import DetrConfig
 from saccade.models.names.detr import LIBRARIES
 from saccade.models.names.table import to_theirs
 from saccade.models.vision.encoders import encoder_config
 from saccade.models.vision.resnet import ResNetConfig
-from saccade.printable import printable
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.losses import NOTHING
 from saccade.tasks.detection.matching import Weights
@@ -113,24 +111,10 @@ def _state(config: DetrConfig, state: State) -> State:
     return found
 
 
-def _names(run: LoadedRun) -> tuple[str, ...]:
-    path, wanted = run.asset(ASSET), _model(run.recipe.model).classes
-    try:
-        names = tuple(str(name) for name in json.loads(path.read_bytes())["names"])
-        if len(names) != wanted:
-            raise ValueError(f"{len(names):,} names, and the model tells {wanted:,} apart")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(
-            f"{printable(path)} does not name the classes of the run ({printable(error)}); copy "
-            "the run again as a whole"
-        ) from None
-    return names
-
-
 def _fill(run: LoadedRun, folder: Path, quantization: str) -> str:
     config, task = _model(run.recipe.model), run.recipe.task
     assert isinstance(task, DetectionSettings)
-    write_json(folder / "config.json", _settings(config, _names(run), task))
+    write_json(folder / "config.json", _settings(config, object_names(run), task))
     theirs = to_theirs(LIBRARIES["huggingface"], _state(config, dict(run.network.state_dict())))
     tensors = {name: tensor.contiguous() for name, tensor in theirs.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

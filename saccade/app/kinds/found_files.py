@@ -1,5 +1,6 @@
 """Where objects that were found are written to: COCO's JSON, YOLO's texts, drawn images."""
 
+import io
 import json
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,6 @@ from PIL import Image
 from saccade.app.kinds.detecting import ObjectsPrediction
 from saccade.app.look.draw.boxes import DrawnBox, draw_boxes
 from saccade.app.look.draw.figure import write
-from saccade.app.look.draw.png import png_bytes
 from saccade.data.images.given import pixels_of
 from saccade.data.writers.boxes import FoundBox, FoundInImage, class_ids, coco_dataset, yolo_lines
 from saccade.errors import ConfigError, WriteError
@@ -56,7 +56,7 @@ class FoundFiles:
         """Draw it, or write its text; COCO waits for the last."""
         stem = self._stem(one.name)
         if self.draw is not None:
-            write(self.draw / f"{stem}.png", png_bytes(drawn(one, self.classes)))
+            write(self.draw / f"{stem}.png", _png(drawn(one, self.classes)))
         found = FoundInImage(
             self._file(one.name),
             one.size,
@@ -96,6 +96,13 @@ class FoundFiles:
             stem = f"{plain}-{number}"
         self._names.add(stem)
         return stem
+
+
+def _png(image: Image.Image) -> bytes:
+    """Soon rather than small: photographs have many pixels."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=2)
+    return buffer.getvalue()
 
 
 def drawn(one: ObjectsPrediction, classes: tuple[str, ...]) -> Image.Image:

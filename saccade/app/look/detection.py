@@ -31,7 +31,7 @@ from saccade.data.objects import Objects
 from saccade.errors import ConfigError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.detection.detector import FoundObject, ObjectDetector
-from saccade.tasks.detection.maps import POINTS, ObjectMaps, object_maps
+from saccade.tasks.detection.maps import MOST, POINTS, ObjectMaps, object_maps
 
 OBJECTS, IMAGE, GRID_POINTS = "objects", "image", "points"
 OVERLAP = 0.5  # of a found box with the object that it takes (IoU)
@@ -108,6 +108,8 @@ def object_document(
         for number, subject in enumerate(subjects):
             pixels = subject.shown.seen_by(model.tool)
             maps = object_maps(model.tool, pixels, points=POINTS if few else 0)
+            if maps.left_out:
+                blobs.note(f"of an image the {MOST} likeliest objects are kept")
             looks.append(_entry(model, subject, maps, how, room, blobs, number))
             progress(len(looks), len(models) * len(subjects))
     seen = max(model.tool.settings.image for model in models)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int, UInt8
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
 from saccade.attention.look.on_image import all_weights, on_cells
@@ -21,7 +21,7 @@ from saccade.data.images.lattice import Lattice
 from saccade.tasks.detection.detector import FoundObject, ObjectDetector
 from saccade.tasks.detection.task import best_objects
 
-LEAST, FEWEST, MOST = 0.05, 3, 24  # objects below this score are left out, but the likeliest few
+LEAST, FEWEST, MOST = 0.05, 3, 40  # objects below this score are left out, but the likeliest few
 POINTS = 256  # of the image that are asked where they look
 ENCODER, DECODER, AMONG, ACROSS = "encoder.", "decoder.", ".self", ".cross"
 
@@ -34,7 +34,8 @@ class ObjectMaps:
 
     `queries` are those that found something, each once; their rows in `across` lie over the cells
     and sum to one, those in `among` have what they give to one another, not to all other queries.
-    `inner` says for each of some `points` on the image where it looks.
+    `inner` says for each of some `points` on the image where it looks. `left_out` counts objects
+    that are likely enough, but one too many.
     """
 
     found: list[FoundObject]
@@ -44,6 +45,7 @@ class ObjectMaps:
     inner: dict[str, Float[Tensor, "N points h w"]]
     cells: Lattice
     points: Lattice
+    left_out: int
 
     def row(self, one: FoundObject) -> int:
         """Where an object's query stands among them."""
@@ -58,22 +60,13 @@ def object_maps(
     points: int = POINTS,
 ) -> ObjectMaps:
     """What is found in a prepared image, and where it was looked for; no `points`: no encoder."""
-    seen: dict[str, Shown] = {}
-
-    def record(name: str, shown: Shown) -> None:
-        seen[name] = shown
-
-    pixels = tool.shown(image[None])
-    with watching(tool.model, record) as axes:  # type: ignore[arg-type]
-        answer = tool.model(pixels)
-    (best,) = best_objects(answer, classes=len(tool.classes))
-    found = _worth_a_look(tool.told(best, 0.0))
+    every, seen, cells, grid = _watched(tool, image)
+    likely = sum(one.score >= LEAST for one in every)
+    found = every[: min(max(likely, FEWEST), MOST)]
     queries = list(dict.fromkeys(one.query for one in found))
     rows = torch.tensor(queries, dtype=torch.long)
     decoder = {name: one for name, one in seen.items() if name.startswith(DECODER)}
     across = {name: one for name, one in decoder.items() if name.endswith(ACROSS)}
-    grid = axes[next(iter(across))][1]
-    cells = grid.whole.on((pixels.shape[2], pixels.shape[3]))
     some, at = _points(cells, points) if points else (cells, [])
     return ObjectMaps(
         found,
@@ -91,12 +84,26 @@ def object_maps(
         },
         cells,
         some,
+        max(0, likely - MOST),
     )
 
 
-def _worth_a_look(found: list[FoundObject]) -> list[FoundObject]:
-    likely = sum(one.score >= LEAST for one in found)
-    return found[: min(max(likely, FEWEST), MOST)]
+def _watched(
+    tool: ObjectDetector, image: UInt8[Tensor, "3 side side"]
+) -> tuple[list[FoundObject], dict[str, Shown], Lattice, Axis]:
+    """All that is found, however unlikely; what each site showed; the cells and their axis."""
+    seen: dict[str, Shown] = {}
+
+    def record(name: str, shown: Shown) -> None:
+        seen[name] = shown
+
+    pixels, model = tool.shown(image[None]), tool.model
+    assert isinstance(model, nn.Module)
+    with watching(model, record) as axes:
+        answer = tool.model(pixels)
+    (best,) = best_objects(answer, classes=len(tool.classes))
+    grid = next(columns for name, (_, columns) in axes.items() if name.endswith(ACROSS))
+    return tool.told(best, 0.0), seen, grid.whole.on((pixels.shape[2], pixels.shape[3])), grid
 
 
 def _rows(seen: Shown, rows: Int[Tensor, " n"]) -> Float[Tensor, "N n S"]:

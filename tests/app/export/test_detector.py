@@ -159,5 +159,5 @@ def test_what_has_no_counterpart_is_refused_in_a_line(case: str, tmp_path: Path)
 
 def test_names_of_another_run_are_refused(tmp_path: Path) -> None:
     run = written(tmp_path / "run", SMALL, ["one", "two"])
-    with pytest.raises(RunError, match=r"2 names, and the model tells 3 apart\); copy the run"):
+    with pytest.raises(RunError, match=r"names 2 classes, and the model tells 3 apart"):
         EXPORTS["huggingface"].fill(run, tmp_path, "float32")

@@ -25,7 +25,7 @@ from saccade.errors import ConfigError
 from saccade.metrics.box_matching import box_confusion
 from saccade.metrics.detection import FoundObjects
 from saccade.tasks.detection.detector import FoundObject
-from saccade.tasks.detection.maps import object_maps
+from saccade.tasks.detection.maps import MOST, object_maps
 
 from .detectors import CONFIGS, detector, subjects
 from .reading import values
@@ -149,6 +149,17 @@ def test_many_images_are_smaller_and_without_their_points() -> None:
     assert between(document.looks[24], "points", "image") == []
     assert "few images at a time" in document.notes[0]
     assert [look.image for look in document.looks] == list(range(25))
+
+
+def test_of_too_many_objects_the_likeliest_are_kept_and_it_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("saccade.tasks.detection.maps.LEAST", 0.0)
+    document = object_document([detector()], subjects(), HOW)
+    (look,) = document.looks
+    assert look.objects is not None
+    assert len(look.objects.found) == MOST < 6 * 8  # queries and classes
+    assert document.notes == [f"of an image the {MOST} likeliest objects are kept"]
 
 
 def test_two_runs_are_looks_at_the_same_images() -> None:

@@ -7,11 +7,10 @@ import torch
 import transformers
 from torch import Tensor
 
+from saccade.app.bench.peers.detr import their_config
 from saccade.models.detection.detr import Detr, DetrConfig
 from saccade.models.names.detr import LIBRARIES
 from saccade.models.names.table import to_ours
-from saccade.models.vision.encoders import encoder_config
-from saccade.models.vision.resnet import ResNetConfig
 
 HF: Any = transformers
 CLASSES = 3
@@ -27,33 +26,6 @@ SMALL = DetrConfig(
     hidden=24,
     dropout=0.0,
 )
-
-
-def their_config(config: DetrConfig) -> Any:
-    eye = encoder_config(config.encoder)
-    assert isinstance(eye, ResNetConfig)
-    backbone = HF.ResNetConfig(
-        embedding_size=eye.width,
-        hidden_sizes=[eye.width * eye.expansion << stage for stage in range(4)],
-        depths=list(eye.blocks),
-        layer_type="basic" if eye.expansion == 1 else "bottleneck",
-        downsample_in_bottleneck=False,
-        out_features=["stage4"],
-    )
-    return HF.DetrConfig(
-        use_timm_backbone=False,
-        backbone_config=backbone,
-        num_queries=config.queries,
-        d_model=config.width,
-        encoder_layers=config.encoder_depth,
-        decoder_layers=config.depth,
-        encoder_attention_heads=config.heads,
-        decoder_attention_heads=config.heads,
-        encoder_ffn_dim=config.hidden,
-        decoder_ffn_dim=config.hidden,
-        dropout=config.dropout,
-        num_labels=config.classes,
-    )
 
 
 def shaken(model: Any, seed: int) -> Any:

@@ -19,8 +19,10 @@ NEEDS = "transformers"
 LEARNT = re.compile(r"stages\.[123]\.")  # of its backbone, as published: all but the first stage
 
 
-def make_detr(config: DetrConfig) -> Any:
-    """Random weights in our sizes; attention weights are not dropped, as ours are not."""
+def their_config(config: DetrConfig, *, auxiliary: bool = False) -> Any:
+    """Our sizes; attention weights are not dropped, as ours are not. `auxiliary` are the losses
+    after earlier layers.
+    """
     hf: Any = import_module(NEEDS)
     eye = encoder_config(config.encoder)
     assert isinstance(eye, ResNetConfig)
@@ -32,7 +34,7 @@ def make_detr(config: DetrConfig) -> Any:
         downsample_in_bottleneck=False,
         out_features=["stage4"],
     )
-    settings = hf.DetrConfig(
+    return hf.DetrConfig(
         use_timm_backbone=False,
         backbone_config=backbone,
         num_queries=config.queries,
@@ -46,9 +48,14 @@ def make_detr(config: DetrConfig) -> Any:
         dropout=config.dropout,
         attention_dropout=0.0,
         num_labels=config.classes,
-        auxiliary_loss=True,
+        auxiliary_loss=auxiliary,
     )
-    model = hf.DetrForObjectDetection(settings)
+
+
+def make_detr(config: DetrConfig) -> Any:
+    """Random weights in our sizes."""
+    hf: Any = import_module(NEEDS)
+    model = hf.DetrForObjectDetection(their_config(config, auxiliary=True))
     for name, parameter in model.named_parameters():
         if "backbone" in name:  # some versions freeze it whole
             parameter.requires_grad_(LEARNT.search(name) is not None)

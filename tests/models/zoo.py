@@ -18,6 +18,7 @@ from saccade.models import (
     TransformerConfig,
 )
 from saccade.models.caption.captioner import CaptionerConfig
+from saccade.models.detection.config import DetrConfig
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 
@@ -48,7 +49,7 @@ PRESETS_SHRUNK = {
     name: shrunk(config)
     for name, config in PRESETS.items()
     # which have their own zoos
-    if not isinstance(config, CaptionerConfig | ImageEncoderConfig | TextEncoderConfig)
+    if not isinstance(config, CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig)
 }
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 

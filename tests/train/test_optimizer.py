@@ -27,7 +27,7 @@ from saccade.train.optimizer import make_optimizer, rate_scales, set_rate
 from saccade.train.settings import TrainSettings
 
 CPU = torch.device("cpu")
-TABLES = ("embedding", "positions", "offsets", ".attention.down", ".attention.across")
+TABLES = ("embedding", "positions", "offsets", "queries", ".attention.down", ".attention.across")
 
 
 def built(config: ModelConfig) -> nn.Module:

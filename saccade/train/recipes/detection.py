@@ -9,7 +9,7 @@ from saccade.train.settings import TrainSettings
 _NANO = detr.PRESETS["detr-nano"]
 _SHAPES = DetectionSettings(image=96, scenes=20_000, vary=VaryBoxes(cut=0.5, smallest=0.6))
 _ON_SHAPES = TrainSettings(
-    steps=4000,
+    steps=3000,
     batch_tokens=32,
     optimizer="muon",
     learning_rate=2e-3,

@@ -162,6 +162,7 @@ def test_pixels_that_weights_do_not_expect_are_told_with_the_way_out(
         assert "neither is in --pixels: imagenet, half" in notes[0]
 
 
+@pytest.mark.slow
 def test_the_size_that_a_file_has_is_named(tmp_path: Path) -> None:
     file = tmp_path / "small.safetensors"
     save_file(PRESETS["vit-nano"].build().state_dict(), file)
@@ -200,6 +201,7 @@ def test_a_damaged_run_is_no_start(tmp_path: Path) -> None:
         train(recipe(tmp_path / "first"), tmp_path / "run", ignore)
 
 
+@pytest.mark.slow
 def test_another_architecture_is_refused_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "resnet.safetensors"
     save_file(ResNetConfig(depth=10, width=4).build().state_dict(), file)

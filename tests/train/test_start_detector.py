@@ -60,6 +60,7 @@ def test_a_run_takes_sizes_and_all_weights_but_the_class_head(folder: Path, tmp_
     assert "sizes as there" in notes
 
 
+@pytest.mark.slow
 def test_what_fits_queries_that_are_boxes_is_taken_and_the_rest_told(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def test_a_translator_gives_the_same_logits_and_comes_back(name: str, tmp_path: 
     in_again(folder, run, ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["bpe", "words", "characters"])
 @pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
 @torch.no_grad()

@@ -77,6 +77,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], None]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BOMBS)
 def test_a_bomb_is_refused_and_named(what: str, tmp_path: Path) -> None:
     name, write = BOMBS[what]
@@ -87,6 +88,7 @@ def test_a_bomb_is_refused_and_named(what: str, tmp_path: Path) -> None:
         read_texts(tmp_path / name, "train", skip_bad=10)
 
 
+@pytest.mark.slow
 def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
     """The whole process, with the libraries, which alone take half of it."""
     lying_cell(tmp_path / "train.parquet")
@@ -115,6 +117,7 @@ def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
     assert int(done.stdout) / 1024 < 600
 
 
+@pytest.mark.slow
 def test_the_way_out_of_a_packed_file_works(tmp_path: Path) -> None:
     zipped_lines(b"a\n" * 1000)(tmp_path / "train.txt.gz")
     with pytest.raises(DataError, match="unpack it and give the plain file"):

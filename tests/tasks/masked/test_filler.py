@@ -74,6 +74,7 @@ def test_all_ways_to_write_a_blank_are_one() -> None:
     assert len(filler(Vocabulary(roberta_like())).read("The <mask> is old.").at) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["The old ___.", "___", "I ___ in [MASK]!", BLANKS]), min_size=1))
 def test_a_text_is_filled_alike_in_any_company(texts: list[str]) -> None:
     tool = filler()

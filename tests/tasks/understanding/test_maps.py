@@ -61,6 +61,7 @@ def slope_times_weight(model: Bert, name: str, row: int, label: int) -> Tensor:
     return slopes * weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["text", "tokens"])
 def test_relevance_is_attention_times_slope_through_all_layers(head: HeadKind) -> None:
     model = fresh(head)

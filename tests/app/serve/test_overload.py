@@ -41,7 +41,7 @@ def test_too_much_is_refused_at_once_and_nothing_breaks(server: ServerProcess) -
     assert {200, 429} <= set(load.seconds) <= {200, 429, 503}
     assert load.count(429) > load.count(200) > 0
     assert load.without_retry_after == 0
-    assert load.percentile(429, 0.99) < 0.2
+    assert load.percentile(429, 0.99) < 0.2 + load.noise
     assert max(load.seconds[200]) < DEADLINE
     assert grown < 50_000_000
     assert recovered < 5

@@ -18,6 +18,20 @@ OVERLAP = 0.5
 UNKNOWN = 0.5  # the threshold where nothing that was found is right
 
 
+class Taken(NamedTuple):
+    """The object that each found box takes, or −1, and whether it lies in one that is ignored."""
+
+    objects: Int[Tensor, " found"]
+    excused: Bool[Tensor, " found"]
+
+
+def taken_objects(found: FoundObjects, truth: Objects) -> Taken:
+    """Of one image, of whichever class; what a box takes does not depend on any less sure one."""
+    anything = (~truth.ignored).expand(len(found.labels), -1)
+    objects = _matched(found, truth, anything)
+    return Taken(objects, _excused(found, truth) & (objects < 0))
+
+
 class OperatingPoint(NamedTuple):
     """From which confidence on found objects are told, and the mean over classes of F1 there."""
 
@@ -35,16 +49,14 @@ def box_confusion(
     """
     cells: list[Tensor] = []
     for one, objects in zip(found, truth, strict=True):
-        sure, there = _from(one, threshold), objects.learnt_from()
-        anything = torch.ones(len(sure.labels), len(there.labels), dtype=torch.bool)
-        taken = _matched(sure, there, anything)
-        kept = ~_excused(sure, objects) | (taken >= 0)
-        missed = torch.ones_like(there.labels, dtype=torch.bool)
+        sure = _from(one, threshold)
+        taken, excused = taken_objects(sure, objects)
+        missed = ~objects.ignored
         missed[taken[taken >= 0]] = False
-        nothing = there.labels.new_tensor([classes])
-        true = torch.cat([there.labels, nothing])[taken[kept]]  # −1 is nothing
-        cells += [true * (classes + 1) + sure.labels[kept]]
-        cells += [there.labels[missed] * (classes + 1) + classes]
+        nothing = objects.labels.new_tensor([classes])
+        true = torch.cat([objects.labels, nothing])[taken[~excused]]  # −1 is nothing
+        cells += [true * (classes + 1) + sure.labels[~excused]]
+        cells += [objects.labels[missed] * (classes + 1) + classes]
     counts = torch.cat(cells).bincount(minlength=(classes + 1) ** 2)
     return counts.view(classes + 1, classes + 1)
 

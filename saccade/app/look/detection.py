@@ -26,15 +26,15 @@ from saccade.app.look.images import SIDES, ShownImage
 from saccade.app.look.matrix import site_named
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import EIGHT_BITS
-from saccade.data.boxes import area, iou
 from saccade.data.objects import Objects
 from saccade.errors import ConfigError
+from saccade.metrics.box_matching import taken_objects
+from saccade.metrics.detection import FoundObjects
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.detection.detector import FoundObject, ObjectDetector
 from saccade.tasks.detection.maps import MOST, POINTS, ObjectMaps, object_maps
 
 OBJECTS, IMAGE, GRID_POINTS = "objects", "image", "points"
-OVERLAP = 0.5  # of a found box with the object that it takes (IoU)
 TEXT_BYTES = 4 / 3  # characters to a byte
 QUERIES_SHARE = 0.4  # of the budget
 NO_ENCODER = "where the points of an image look is kept for few images at a time"
@@ -178,33 +178,14 @@ def _objects(
 def taken(
     found: Sequence[FoundObject], truth: Objects, classes: Sequence[str]
 ) -> list[tuple[int | None, bool]]:
-    """The true object that each found one takes, and whether it lies in one that is ignored.
-
-    The likeliest chooses first, and takes the free one that it overlaps most, of whichever class:
-    so what it takes does not depend on those below it, wherever the threshold is.
+    """The true object that each found one takes, and whether it lies in one that is ignored: the
+    same wherever the threshold is.
     """
-    boxes = torch.tensor([one.box for one in found], dtype=torch.float64).view(-1, 1, 4)
-    others = truth.boxes.double()
-    overlaps = iou(boxes, others[None].expand(len(found), -1, -1))[0]
-    first, last = (
-        torch.maximum(boxes[..., :2], others[:, :2]),
-        torch.minimum(boxes[..., 2:], others[:, 2:]),
-    )
-    inside = (last - first).clamp_min(0).prod(dim=-1) / area(boxes).clamp_min(1e-12)
-    free = set((~truth.ignored).nonzero()[:, 0].tolist())
-    answers: list[tuple[int | None, bool]] = []
-    for row, one in enumerate(found):
-        label = classes.index(one.label)
-        ranked = [
-            (-float(overlaps[row, n]), int(truth.labels[n]) != label, n)
-            for n in free
-            if overlaps[row, n] >= OVERLAP
-        ]
-        takes = min(ranked)[-1] if ranked else None
-        free.discard(-1 if takes is None else takes)
-        crowd = truth.ignored & (truth.labels == label) & (inside[row] >= OVERLAP)
-        answers.append((takes, takes is None and bool(crowd.any())))
-    return answers
+    boxes = torch.tensor([one.box for one in found]).view(-1, 4)
+    labels = torch.tensor([classes.index(one.label) for one in found], dtype=torch.long)
+    scores = torch.tensor([one.score for one in found])
+    takes, excused = taken_objects(FoundObjects(boxes, labels, scores), truth)
+    return [(None if n < 0 else n, crowd) for n, crowd in zip(takes.tolist(), excused.tolist())]
 
 
 def _sites(maps: ObjectMaps, room: float, blobs: Blobs) -> list[SiteEntry]:

@@ -16,19 +16,20 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 NEVER = tl.constexpr(1.0e30)  # farther than any path
-HIGH = 1.0e6  # what costs no number costs this
 
 
 def assigned_on_gpu(
     cost: Float[Tensor, "*problems N Q"], there: Bool[Tensor, "*problems N"]
 ) -> Int[Tensor, "*problems N"]:
-    """The query of each object that is there, −1 of others; no more objects than queries."""
+    """The query of each object that is there, −1 of others; no more objects than queries, and
+    every cost is a number.
+    """
     N, Q = cost.shape[-2:]
     found = torch.full(there.shape, -1, dtype=torch.long, device=cost.device)
-    finite = cost.float().nan_to_num(HIGH, HIGH, -HIGH).contiguous()
+    costs = cost.float().contiguous()
     real, size = there.to(torch.int8).contiguous(), triton.next_power_of_2(Q)
     _assign[(there[..., 0].numel(),)](
-        finite, real, found, N, Q, SIZE=size, num_warps=max(1, min(4, size // 64))
+        costs, real, found, N, Q, SIZE=size, num_warps=max(1, min(4, size // 64))
     )
     return found
 

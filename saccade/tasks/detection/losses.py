@@ -81,15 +81,13 @@ def focal_loss(
     published focal loss does not: ∂L/∂z is the weight times p − t.
     """
     z = found.scores
-    p = z.detach().sigmoid()
-    hits = torch.zeros_like(z)
+    p, none = z.detach().sigmoid(), torch.zeros_like(z).flatten(2)
     flat = query * z.shape[-1] + true.labels.expand_as(query)  # (passes, B, N) places in Q · C
-    ones = there.to(z)
-    hits = _put(hits.flatten(2), flat, ones, there).view_as(z)
+    hits = _put(none, flat, there, there).view_as(z)
     if fit is None:
         t, w = hits, torch.where(hits > 0, BALANCE * (1 - p) ** FOCUS, (1 - BALANCE) * p**FOCUS)
     else:
-        fits = _put(torch.zeros_like(z).flatten(2), flat, fit.to(z), there).view_as(z)
+        fits = _put(none, flat, fit, there).view_as(z)
         t = hits * (p**TRUST * fits.clamp_min(1e-6) ** (1 - TRUST))
         w = torch.where(hits > 0, torch.ones_like(p), p**FOCUS)
     each = w * F.binary_cross_entropy_with_logits(z, t, reduction="none")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -61,18 +62,18 @@ def costs(
     the focal loss would change: α (1 − p)^γ (−log p) − (1 − α) p^γ (−log(1 − p)).
     """
     labels = true.labels[None, :, None].expand(len(found.scores), -1, found.scores.shape[2], -1)
-    z = found.scores.float().gather(3, labels) if not no_object else None
-    if z is None:
-        unlikely = -found.scores.float().softmax(dim=-1).gather(3, labels)
+    scores = found.scores.float()
+    if no_object:
+        unlikely = -scores.softmax(dim=-1).gather(3, labels)
     else:
-        p, log_p, log_q = z.sigmoid(), z.neg(), z
-        log_p, log_q = -torch.nn.functional.softplus(log_p), -torch.nn.functional.softplus(log_q)
-        unlikely = BALANCE * (1 - p) ** FOCUS * -log_p - (1 - BALANCE) * p**FOCUS * -log_q
+        z = scores.gather(3, labels)
+        p, if_there, if_not = z.sigmoid(), F.softplus(-z), F.softplus(z)  # −log p, −log(1 − p)
+        unlikely = BALANCE * (1 - p) ** FOCUS * if_there - (1 - BALANCE) * p**FOCUS * if_not
     boxes, targets = found.boxes.float()[:, :, :, None], true.boxes[None, :, None].float()
     apart = (boxes - targets).abs().sum(dim=-1)  # (passes, B, Q, N)
     shared = generalised_iou(to_corners(boxes), to_corners(targets))
     cost = weights.classes * unlikely + weights.box * apart - weights.overlap * shared
-    return cost.transpose(2, 3).nan_to_num(nan=WORST, posinf=WORST, neginf=WORST)
+    return cost.transpose(2, 3)
 
 
 def assigned(
@@ -82,6 +83,7 @@ def assigned(
 
     Where there are more objects than queries, those that would cost most have none.
     """
+    cost = cost.nan_to_num(nan=WORST, posinf=WORST, neginf=WORST)
     if runs_kernels(cost) and there.shape[-1] <= cost.shape[-1]:
         from saccade.tasks.detection.assignment_kernel import assigned_on_gpu
 

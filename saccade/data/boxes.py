@@ -25,7 +25,12 @@ def to_centres(corners: Float[Tensor, "*batch 4"]) -> Float[Tensor, "*batch 4"]:
 
 def area(corners: Float[Tensor, "*batch 4"]) -> Float[Tensor, "*batch"]:
     """Width times height."""
-    return (corners[..., 2:] - corners[..., :2]).prod(dim=-1)
+    return _product(corners[..., 2:] - corners[..., :2])
+
+
+def _product(sides: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
+    """torch's own asks the CPU, on its way back, whether any side is zero."""
+    return sides[..., 0] * sides[..., 1]
 
 
 def iou(
@@ -36,7 +41,7 @@ def iou(
     IoU = |a ∩ b| / |a ∪ b|
     """
     first, last = torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])
-    common = (last - first).clamp_min(0).prod(dim=-1)
+    common = _product((last - first).clamp_min(0))
     union = area(a) + area(b) - common
     return common / union.clamp_min(TINY), union
 
@@ -51,5 +56,5 @@ def generalised_iou(
     """
     shared, union = iou(a, b)
     first, last = torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:])
-    around = (last - first).clamp_min(0).prod(dim=-1)
+    around = _product((last - first).clamp_min(0))
     return shared - (around - union) / around.clamp_min(TINY)

@@ -134,14 +134,11 @@ class KnowsPublishedNames(Protocol):
 
 
 @runtime_checkable
-class ReplacesWords(TextEncoder, Protocol):
-    """One part fills hidden words, and another tells which words are not the author's."""
+class ReplacesWords(ScoresTexts, Protocol):
+    """It scores which words are not the author's; a part of it fills hidden ones."""
 
     @property
     def generator(self) -> FillsWords: ...
-
-    @property
-    def discriminator(self) -> ScoresTexts: ...
 
 
 @runtime_checkable
@@ -173,7 +170,6 @@ class HasDecodingForm(Protocol):
         ...
 
 
-@runtime_checkable
 @runtime_checkable
 class ShowsAttention(Protocol):
     """Of a config: whether its model shows where it looks while it is trained."""

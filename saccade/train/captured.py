@@ -14,7 +14,7 @@ from saccade.errors import RunError
 Scalar = Float[Tensor, ""]
 Update = Callable[[list[Any], Scalar, Scalar], tuple[Scalar, Scalar]]
 PLAIN_FIRST = 2  # compiles what is compiled, and gives the optimizer its state
-MOST = 4  # captured shapes, each of which holds its inputs; they share the rest of their memory
+MOST = 8  # captured shapes, each of which holds its inputs; they share the rest of their memory
 
 
 class CapturedUpdate:

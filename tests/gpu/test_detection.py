@@ -36,7 +36,11 @@ def test_costs_that_are_no_numbers_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["detr-nano", "detr-mobilenet"])
-def test_the_form_for_inference_finds_the_same(name: str) -> None:
+def test_the_form_for_inference_finds_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In full float32: else cells that are as likely are proposed in another order."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     torch.manual_seed(0)
     model = PRESETS[name].build().eval().to(DEVICE)
     assert isinstance(model, Detr)

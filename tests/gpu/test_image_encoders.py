@@ -12,8 +12,12 @@ from saccade.train.settings import TrainSettings
 from tests.models.inference.test_encoder import FAMILIES, trained
 
 CUDA = torch.device("cuda")
-# Torch's own compiler imports what torch calls deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
+# Torch's own compiler uses what torch calls deprecated, and advises coarser products.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning"),
+]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

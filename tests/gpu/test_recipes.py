@@ -73,7 +73,7 @@ def test_a_recipe_trains_resumes_and_is_used(
 def use(run: Path, recipe: Recipe, folder: Path) -> None:
     split = "test" if recipe.task.data else "valid"
     command("eval", run, "--split", split, "--json")
-    given: object = "The ___ eats."
+    given: object = "The ___ eats.\tIt eats." if reads_pairs(run) else "The ___ eats."
     if recipe.task.example.endswith(".jpg"):
         from PIL import Image
 
@@ -83,6 +83,12 @@ def use(run: Path, recipe: Recipe, folder: Path) -> None:
     if looks(run) or recipe.task.budget_unit == "images":
         command("look", run, given, "-o", folder / "look.html")
         assert (folder / "look.html").stat().st_size > 10_000
+
+
+def reads_pairs(run: Path) -> bool:
+    from saccade.app.api import load
+
+    return bool(getattr(getattr(load(run).tool, "labels", None), "pairs", False))
 
 
 def looks(run: Path) -> bool:

@@ -85,8 +85,7 @@ def replaced_scores(
     model: ReplacesWords, rows: Rows, batch: MaskedBatch
 ) -> Float[Tensor, " words"]:
     """Of each word, the logit of not being the author's."""
-    hidden = model.discriminator(rows, batch.types)
-    return exact(model.discriminator.scores(hidden, rows)[:, 0])
+    return exact(model.scores(model(rows, batch.types), rows)[:, 0])
 
 
 def replace_words(

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from saccade.models.detection.detr import Detections
 from saccade.tasks.detection.losses import set_losses
@@ -205,3 +206,21 @@ def test_what_weighs_a_score_is_taken_as_given(way: str) -> None:
     found.scores.requires_grad_()
     (gradient,) = torch.autograd.grad(losses(found, true, way)["classes"], found.scores)
     torch.testing.assert_close(gradient, expected)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_gpu_need_not_wait_for_the_cpu(way: str) -> None:
+    """An update is captured whole; torch's own product asks on its way back whether one is zero."""
+    found, true = drawn(way, [2, 1])
+    matched = match(found, true, WEIGHTS, no_object=WAYS[way][0])
+    learnt = found._replace(
+        scores=found.scores.requires_grad_(), boxes=found.boxes.requires_grad_()
+    )
+    with profile(activities=[ProfilerActivity.CPU]) as watched:
+        parts = set_losses(
+            learnt, true, matched, WEIGHTS, no_object=WAYS[way][0], aligned=WAYS[way][1]
+        )
+        torch.stack(list(parts.values())).sum().backward()
+    asked = {event.key for event in watched.key_averages()}
+    assert "aten::maximum" in asked
+    assert not asked & {"aten::item", "aten::nonzero"}

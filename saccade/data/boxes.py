@@ -29,7 +29,7 @@ def area(corners: Float[Tensor, "*batch 4"]) -> Float[Tensor, "*batch"]:
 
 
 def _product(sides: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
-    """torch's own asks the CPU, on its way back, whether any side is zero."""
+    """Written out: torch's own asks the CPU, on its way back, whether any side is zero."""
     return sides[..., 0] * sides[..., 1]
 
 

@@ -36,9 +36,7 @@ def test_costs_that_are_no_numbers_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["detr-nano", "detr-mobilenet"])
-def test_the_form_for_inference_finds_the_same(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_form_for_inference_finds_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In full float32: else cells that are as likely are proposed in another order."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     torch.manual_seed(0)

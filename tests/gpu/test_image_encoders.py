@@ -12,11 +12,12 @@ from saccade.train.settings import TrainSettings
 from tests.models.inference.test_encoder import FAMILIES, trained
 
 CUDA = torch.device("cuda")
-# Torch's own compiler uses what torch calls deprecated, and advises coarser products.
+# Torch's own compiler uses what torch calls deprecated, and gives advice.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore:\s*Online softmax:UserWarning"),
 ]
 
 
@@ -56,14 +57,18 @@ def test_longer_vectors_are_the_bias_on_a_gpu(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_updates_are_the_same_compiled_and_captured(name: str) -> None:
+def test_updates_are_the_same_compiled_and_captured(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In full float32: of few images, BatchNorm and Adam make much of the smallest difference."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     losses: list[list[float]] = []
     torch.manual_seed(0)
-    image, label = torch.randn(4, 3, 32, 32), torch.randint(5, (4,))
+    image, label = torch.randn(16, 3, 64, 64), torch.randint(5, (16,))
     task = Classify(LabelledImages(image, label).to(CUDA))
     for compiled, capture in ((False, False), (False, True), (True, True)):
         settings = TrainSettings(
-            learning_rate=1e-3, warmup=0, batches="mixed", compile=compiled, capture=capture
+            learning_rate=1e-4, warmup=0, batches="mixed", compile=compiled, capture=capture
         )
         trainer = Trainer(trained(FAMILIES[name]), task, settings, World(0, 1, CUDA))
         updates = [trainer.update() for _ in range(6)]

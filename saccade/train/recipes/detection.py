@@ -25,7 +25,7 @@ _FEW_PHOTOS = DetectionSettings(
     image=480, vary=VaryBoxes(cut=0.5, smallest=0.5, scale=0.75, jitter=0.2)
 )
 _ON_FEW_PHOTOS = TrainSettings(
-    steps=4000,
+    steps=2500,
     batch_tokens=8,
     optimizer="muon",
     learning_rate=1e-3,

@@ -64,7 +64,7 @@ def test_updates_are_the_same_compiled_and_captured(
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     losses: list[list[float]] = []
     torch.manual_seed(0)
-    image, label = torch.randn(16, 3, 64, 64), torch.randint(5, (16,))
+    image, label = torch.randn(64, 3, 32, 32), torch.randint(5, (64,))
     task = Classify(LabelledImages(image, label).to(CUDA))
     for compiled, capture in ((False, False), (False, True), (True, True)):
         settings = TrainSettings(

@@ -34,10 +34,10 @@ from saccade.models.caption.captioner import (
     Captioner,
     CaptionerConfig,
     CaptionHidden,
-    GridEncoder,
 )
 from saccade.models.inference.cached_decoder import CachedDecoder, Encoded, decoding_dtype
 from saccade.models.text.word_decoder import DecoderState, WordDecoder
+from saccade.models.vision.grid_encoder import GridEncoder
 from saccade.models.vision.vit import Vit
 
 
@@ -89,7 +89,7 @@ class CaptionTransformer(Captioner):
         self.config, self.longest = config, config.longest
         names = ("width", "heads", "hidden", "dropout", "residual")
         width, sizes = config.width, {name: getattr(config, name) for name in names}
-        self.eye = GridEncoder(config)
+        self.eye = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
         knows_where = isinstance(self.eye.encoder, Vit)
         same = knows_where and self.eye.channels == width
         self.project = nn.Identity() if same else Linear(self.eye.channels, width)

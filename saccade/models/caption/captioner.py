@@ -1,7 +1,7 @@
 """What all captioners share: an image encoder that reads an image once, and words about it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from saccade.attention.axes import Axis
 from saccade.blocks.output import OutputLayer
 from saccade.config import WordModelConfig
-from saccade.data.images.augment import IMAGENET
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.vision.encoders import encoder_config
+from saccade.models.vision.grid_encoder import GridEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,42 +45,6 @@ class CaptionerConfig(WordModelConfig):
     def hard(self) -> bool:
         """Whether it looks at a single cell for each word."""
         return False
-
-
-class GridEncoder(nn.Module):
-    """An image as a grid of vectors, row by row.
-
-    z = encoder((pixels − mean) / deviation)        h × w cells
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, config: CaptionerConfig) -> None:
-        super().__init__()
-        self.encoder = replace(encoder_config(config.encoder), classes=0).build()
-        self.stage = self.encoder.checked(config.stage or None)
-        self.encoder.drop_after(self.stage)
-        if config.frozen:
-            self.encoder.freeze()
-        mean, deviation = torch.tensor(IMAGENET.mean), torch.tensor(IMAGENET.deviation)
-        self.register_buffer("mean", 255 * mean.view(3, 1, 1), persistent=False)
-        self.register_buffer("deviation", 255 * deviation.view(3, 1, 1), persistent=False)
-
-    @property
-    def channels(self) -> int:
-        """How wide the vector of a cell is."""
-        return self.encoder.channels(self.stage)
-
-    def forward(self, images: UInt8[Tensor, "B 3 H W"]) -> tuple[Float[Tensor, "B cells C"], Axis]:
-        """The vectors of all cells, and where they lie."""
-        pixels = (images - self.mean) / self.deviation
-        grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
-        return grid.flatten(2).mT, self._axis(grid.shape[2], grid.shape[3], pixels.shape[2])
-
-    def _axis(self, height: int, width: int, pixels: int) -> Axis:
-        first, apart = (height * share / pixels for share in self.encoder.cells(self.stage))
-        return Axis("source", "grid", height, width, first=first, apart=apart)
 
 
 class Glances(NamedTuple):

@@ -17,8 +17,9 @@ from saccade.blocks.output import OutputLayer, Readout
 from saccade.blocks.recurrent.rnn import CellKind, Rnn, RnnState
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
-from saccade.models.caption.captioner import Captioner, CaptionerConfig, CaptionHidden, GridEncoder
+from saccade.models.caption.captioner import Captioner, CaptionerConfig, CaptionHidden
 from saccade.models.text.stepwise import StepState, packed
+from saccade.models.vision.grid_encoder import GridEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class ShowAndTell(Captioner):
     def __init__(self, config: ShowAndTellConfig) -> None:
         super().__init__()
         self.config, self.always = config, config.shown == "always"
-        self.eye = GridEncoder(config)
+        self.eye = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
         self.picture = nn.Linear(self.eye.channels, config.width, bias=False)
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         sizes = {"cell": config.cell, "depth": config.depth, "dropout": config.dropout}

@@ -33,9 +33,9 @@ from saccade.models.caption.captioner import (
     CaptionerConfig,
     CaptionHidden,
     Glances,
-    GridEncoder,
 )
 from saccade.models.inference.recurrent import PackedStep, RecurrentDecoding, StateSizes, Stepped
+from saccade.models.vision.grid_encoder import GridEncoder
 
 GlanceKind = Literal["soft", "hard"]
 
@@ -222,7 +222,7 @@ class ShowAttendTell(Captioner):
     def __init__(self, config: ShowAttendTellConfig) -> None:
         super().__init__()
         self.config = config
-        self.eye = GridEncoder(config)
+        self.eye = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
         channels, width, hidden = self.eye.channels, config.width, config.hidden
         self.places = GridPositions(channels) if config.places else None
         self.dropout = Dropout(config.dropout)

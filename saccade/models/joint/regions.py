@@ -1,0 +1,163 @@
+"""Regions of an image: what a grid shows in each, and how they lie end to end beside texts."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from torch import Tensor, nn
+
+from saccade.attention.axes import Axis
+from saccade.attention.kernels.train.linear import Linear
+from saccade.blocks.dropout import Dropout
+from saccade.data.boxes import area
+from saccade.data.rows import Rows, few
+from saccade.models.joint.config import VilbertConfig
+from saccade.models.vision.grid_encoder import GridEncoder
+
+WHOLE = (0.0, 0.0, 1.0, 1.0)  # the first region of every image
+THINNEST = 1e-4  # sides of a box are at least so long, that each has a mean
+
+
+class SeenRegions(NamedTuple):
+    """The regions of images, the whole image first; boxes are left, top, right, bottom."""
+
+    features: Float[Tensor, "B n F"]
+    boxes: Float[Tensor, "B n 4"]
+    axis: Axis
+
+
+class RegionRows(NamedTuple):
+    """Regions end to end: those of image i are `starts[i]` up to `starts[i + 1]`.
+
+    `equal` says that all images have as many.
+    """
+
+    features: Float[Tensor, "total F"]
+    boxes: Float[Tensor, "total 4"]
+    starts: Int[Tensor, " boundaries"]
+    longest: int
+    equal: bool
+
+    @classmethod
+    def of(cls, seen: SeenRegions, which: Rows | None) -> "RegionRows":
+        """Some of those that were seen, counted over all images; None: all."""
+        features, boxes = (x.flatten(0, 1) for x in seen[:2])
+        B, n = seen.features.shape[:2]
+        if which is None or (which.rectangular and len(which.tokens) == B * n):
+            starts = n * torch.arange(B + 1, dtype=torch.int32, device=features.device)
+            return cls(features, boxes, starts, few(n), equal=True)
+        features, boxes = (x.index_select(0, which.tokens) for x in (features, boxes))
+        return cls(features, boxes, which.starts, which.longest, which.rectangular)
+
+    def hidden(self, which: Bool[Tensor, " total"]) -> "RegionRows":
+        """With nothing to be seen in some."""
+        return self._replace(features=self.features.masked_fill(which[:, None], 0.0))
+
+
+class Beside(NamedTuple):
+    """Where the regions of each pair's image lie among those of all images, and in which order
+    they are beside its text.
+    """
+
+    which: Int[Tensor, " total"]
+    starts: Int[Tensor, " boundaries"]
+
+    @classmethod
+    def of(
+        cls, starts: Int[Tensor, " boundaries"], images: Int[Tensor, " P"], n: int | None
+    ) -> "Beside":
+        """Of the image of each pair; `n` is how many regions all have, if as many."""
+        if n is not None:
+            each = torch.arange(n, device=starts.device)
+            pairs = torch.arange(len(images) + 1, dtype=torch.int32, device=starts.device)
+            return cls((images[:, None] * n + each).flatten(), n * pairs)
+        lengths = starts.diff()[images]
+        ends = lengths.cumsum(0).int()
+        begin = ends - lengths
+        move = (starts[:-1][images] - begin).repeat_interleave(lengths)
+        which = torch.arange(len(move), device=starts.device) + move
+        return cls(which, torch.cat([ends.new_zeros(1), ends]))
+
+
+class RegionEye(nn.Module):
+    """Images → what is in each of their regions.
+
+        f(box) = Σᵢⱼ aᵢ bⱼ z(i, j)        a, b: the shares of the box's height and width
+
+    that lie in row i and column j. The cells of a grid are regions, too.
+    """
+
+    def __init__(self, config: VilbertConfig) -> None:
+        super().__init__()
+        self.grid = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
+        self.bins = config.bins if config.regions == "boxes" else 1
+
+    @property
+    def features(self) -> int:
+        """How many numbers say what is in a region."""
+        return self.grid.channels * self.bins**2
+
+    def forward(
+        self, images: UInt8[Tensor, "B 3 H W"], boxes: Float[Tensor, "B R 4"] | None
+    ) -> SeenRegions:
+        """With no `boxes`, the cells."""
+        cells, axis = self.grid(images)
+        if boxes is None:
+            places = cell_boxes(axis.height, axis.width).to(cells).expand(len(cells), -1, -1)
+            found = torch.cat([cells.mean(dim=1, keepdim=True), cells], dim=1)
+            return SeenRegions(found, _with_whole(places), _after_whole(axis))
+        places = _with_whole(boxes)
+        z = cells.unflatten(1, (axis.height, axis.width))
+        rows, columns = (
+            shares(places[..., side::2], size, self.bins).to(z)
+            for side, size in ((1, axis.height), (0, axis.width))
+        )
+        means = torch.einsum("brsi,brtj,bijc->brstc", rows, columns, z)
+        return SeenRegions(means.flatten(2), places, Axis("regions"))
+
+
+def shares(ends: Float[Tensor, "B R 2"], cells: int, bins: int) -> Float[Tensor, "B R bins cells"]:
+    """Of each part of a side, the shares that lie in each cell; they sum to one."""
+    first, last = ends[..., :1], torch.maximum(ends[..., 1:], ends[..., :1] + THINNEST)
+    edges = torch.linspace(0, 1, bins + 1, device=ends.device)
+    edges = first + (last - first) * edges  # (B, R, bins + 1)
+    cell = torch.linspace(0, 1, cells + 1, device=ends.device)
+    begin = torch.maximum(edges[..., :-1, None], cell[:-1])
+    end = torch.minimum(edges[..., 1:, None], cell[1:])
+    common = (end - begin).clamp_min(0)
+    return common / common.sum(dim=-1, keepdim=True).clamp_min(THINNEST**2)
+
+
+def cell_boxes(height: int, width: int) -> Float[Tensor, "cells 4"]:
+    """Where the cells of a grid lie, row by row."""
+    top, left = torch.arange(height) / height, torch.arange(width) / width
+    y, x = torch.meshgrid(top, left, indexing="ij")
+    return torch.stack([x, y, x + 1 / width, y + 1 / height], dim=-1).flatten(0, 1)
+
+
+def _with_whole(boxes: Float[Tensor, "B R 4"]) -> Float[Tensor, "B n 4"]:
+    whole = boxes.new_tensor(WHOLE).expand(len(boxes), 1, 4)
+    return torch.cat([whole, boxes], dim=1)
+
+
+def _after_whole(axis: Axis) -> Axis:
+    return Axis("regions", "grid", axis.height, axis.width, 1, first=axis.first, apart=axis.apart)
+
+
+class RegionEmbeddings(nn.Module):
+    """What a region shows, and where it lies.
+
+    y = dropout(norm(W f + V [left, top, right, bottom, area]))
+    """
+
+    def __init__(self, features: int, config: VilbertConfig) -> None:
+        super().__init__()
+        self.shows = Linear(features, config.region_width)
+        self.lies = Linear(5, config.region_width)
+        self.norm = nn.LayerNorm(config.region_width, config.text.epsilon)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, regions: RegionRows) -> Float[Tensor, "1 regions D"]:
+        places = torch.cat([regions.boxes, area(regions.boxes)[:, None]], dim=1)
+        y = self.shows(regions.features) + self.lies(places.to(regions.features))
+        return self.dropout(self.norm(y))[None]

@@ -1,0 +1,367 @@
+"""ViLBERT: words and regions in two streams that look at one another (Lu et al. 2019,
+arXiv:1908.02265).
+
+Departs from the published code in having no dropout on the attention weights, in one logit for
+whether a text fits where that has two, and in seeing images itself: published regions come from a
+detector's file. Sequences lie end to end, so no padding is computed in either stream.
+"""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from saccade.attention.axes import Axis
+from saccade.attention.kernels.train.linear import Linear
+from saccade.attention.multihead import MultiHeadAttention
+from saccade.attention.parameters import FREE, Role
+from saccade.attention.segments import Segments
+from saccade.blocks.encoder import EncoderLayer
+from saccade.blocks.mlp import FeedForward
+from saccade.blocks.output import OutputLayer
+from saccade.blocks.residual import RESIDUALS
+from saccade.blocks.stack import (
+    Attending,
+    Block,
+    LookAcross,
+    Sublayer,
+    Thinking,
+    WholeSequences,
+    stacked,
+    sublayers,
+)
+from saccade.config import ModelConfig
+from saccade.data.rows import Rows
+from saccade.models.joint.config import VilbertConfig
+from saccade.models.joint.regions import (
+    Beside,
+    RegionEmbeddings,
+    RegionEye,
+    RegionRows,
+    SeenRegions,
+)
+from saccade.models.text.bert import TextEmbeddings, WordFiller, encoder_layers, initialise
+
+WORDS, REGIONS = Axis("words"), Axis("regions")
+WARMTH = 1 / 0.07  # the first scale of cosines (Radford et al. 2021, arXiv:2103.00020)
+
+
+class Streams(NamedTuple):
+    """The hidden states of all words, and of all regions, end to end: those of text i and of image
+    i, or of pair i once they have met.
+    """
+
+    words: Float[Tensor, "words D"]
+    regions: Float[Tensor, "regions E"]
+    word_starts: Int[Tensor, " boundaries"]
+    region_starts: Int[Tensor, " boundaries"]
+    longest: tuple[int, int]  # bounds of how many words and how many regions there are to each
+    equal: bool  # as many regions to each
+    which: Int[Tensor, " regions"] | None = None  # of all images' regions each one is, in a pair
+
+    @property
+    def first_words(self) -> Float[Tensor, "B D"]:
+        return _first(self.words, self.word_starts)
+
+    @property
+    def first_regions(self) -> Float[Tensor, "B E"]:
+        return _first(self.regions, self.region_starts)
+
+
+class Crossing(Block):
+    """One stream looks at the other, then thinks alone.
+
+    x ← norm(x + attention(x, y))        x ← norm(x + MLP(x))
+    """
+
+    def __init__(
+        self, width: int, of: int, hidden: int, config: VilbertConfig, *axes: Axis
+    ) -> None:
+        super().__init__()
+        self.cross_attention = MultiHeadAttention(
+            width,
+            heads=config.join_heads,
+            key_width=of,
+            head_width=config.join_width // config.join_heads,
+            rows=axes[0],
+            columns=axes[1],
+        )
+        self.mlp = FeedForward(width, hidden=hidden, activation=F.gelu)
+        around = {"dropout": config.dropout, "epsilon": config.text.epsilon}
+        self.around_cross, self.around_mlp = (RESIDUALS["post"](width, **around) for _ in range(2))
+
+    def sublayers(self, layer: int) -> list[Sublayer]:
+        return [
+            Attending(self.around_cross, self.cross_attention, LookAcross, layer),
+            Thinking(self.around_mlp, self.mlp),
+        ]
+
+
+class CoAttention(nn.Module):
+    """Words look at regions while regions look at words, each as the other was before."""
+
+    def __init__(self, config: VilbertConfig) -> None:
+        super().__init__()
+        widths = config.width, config.region_width
+        self.words = Crossing(*widths, config.hidden, config, WORDS, REGIONS)
+        self.regions = Crossing(*widths[::-1], config.region_hidden, config, REGIONS, WORDS)
+
+    def forward(
+        self, x: Float[Tensor, "1 words D"], y: Float[Tensor, "1 regions E"], at: Segments
+    ) -> tuple[Float[Tensor, "1 words D"], Float[Tensor, "1 regions E"]]:
+        back = Segments(at.key_starts, at.query_starts, at.longest_key, at.longest_query)
+        return (
+            self.words(x, WholeSequences(source=y, source_mask=at)),
+            self.regions(y, WholeSequences(source=x, source_mask=back)),
+        )
+
+
+class RegionTeller(nn.Module):
+    """What a region shows, of which the features were hidden: its class, or those features.
+
+    y = W₂ norm(gelu(W₁ x + b₁)) + b₂
+    """
+
+    def __init__(self, width: int, told: int, epsilon: float) -> None:
+        super().__init__()
+        self.dense, self.norm = Linear(width, width), nn.LayerNorm(width, epsilon)
+        self.told = Linear(width, told)
+
+    def forward(self, x: Float[Tensor, "n E"]) -> Float[Tensor, "n told"]:
+        return self.told(self.norm(F.gelu(self.dense(x))))
+
+
+class Contrast(nn.Module):
+    """Texts and images as vectors of one length, before any has seen the other.
+
+    z(t, i) = τ cos(W x(t), V y(i))
+    """
+
+    def __init__(self, config: VilbertConfig) -> None:
+        super().__init__()
+        self.of_words = Linear(config.width, config.join_width)
+        self.of_regions = Linear(config.region_width, config.join_width)
+        self.log_scale = nn.Parameter(torch.tensor(math.log(WARMTH)))
+
+    def roles(self) -> dict[str, Role]:
+        return {"log_scale": FREE}
+
+    def forward(
+        self, words: Float[Tensor, "T D"], regions: Float[Tensor, "I E"]
+    ) -> Float[Tensor, "T I"]:
+        texts, images = self.of_words(words), self.of_regions(regions)
+        cosines = F.normalize(texts.float(), dim=1) @ F.normalize(images.float(), dim=1).mT
+        return self.log_scale.clamp(max=math.log(100)).exp() * cosines
+
+
+class Vilbert(nn.Module):
+    """Words → layers ┐ look at ┌ → layers → …        one vector for both: relu(W x₁) ⊙ relu(V y₁)
+    Regions → layers  ┘ one another └ → layers → …
+    """
+
+    capturable = True
+
+    def __init__(self, config: VilbertConfig) -> None:
+        super().__init__()
+        self.config = config
+        text, head = config.text, config.head
+        self.eye = RegionEye(config)
+        self.embeddings = TextEmbeddings(text)
+        self.encoder = encoder_layers(text, config.width, config.heads, config.hidden)
+        self.region_embeddings = RegionEmbeddings(self.eye.features, config)
+        self.region_encoder = nn.ModuleList(
+            EncoderLayer(
+                config.region_width,
+                heads=config.region_heads,
+                hidden=config.region_hidden,
+                dropout=config.dropout,
+                inner_dropout=0.0,
+                epsilon=text.epsilon,
+                activation=F.gelu,
+                axis=REGIONS,
+            )
+            for _ in range(config.region_depth)
+        )
+        self.joins = nn.ModuleList(CoAttention(config) for _ in range(config.joins))
+        pools = head != "regions"
+        self.pool_words = Linear(config.width, config.join_width) if pools else None
+        self.pool_regions = Linear(config.region_width, config.join_width) if pools else None
+        self.contrast = Contrast(config) if config.contrast else None
+        self._add_head(config)
+        for part in self.children():
+            if part is not self.eye:
+                initialise(part)
+
+    def _add_head(self, config: VilbertConfig) -> None:
+        """Only the parts that its config names; the others are None."""
+        head, epsilon = config.head, config.text.epsilon
+        width, joint = config.region_width, config.join_width
+        pretrains = head == "pretraining"
+        told = config.region_classes or self.eye.features
+        self.words = WordFiller(config.width, config.text) if pretrains else None
+        self.tells = RegionTeller(width, told, epsilon) if pretrains else None
+        self.fit = Linear(joint, 1) if head in ("pretraining", "fit") else None
+        self.choose = Linear(width, 1) if head == "regions" else None
+        self.answer = (
+            nn.Sequential(
+                Linear(joint, 2 * joint),
+                nn.GELU(),
+                nn.LayerNorm(2 * joint, epsilon),
+                Linear(2 * joint, config.labels),
+            )
+            if head == "answers"
+            else None
+        )
+
+    @property
+    def longest(self) -> int | None:
+        return self.config.longest
+
+    @property
+    def slow_part(self) -> nn.Module:
+        """The image encoder, which others may have trained."""
+        return self.eye.grid.encoder
+
+    @property
+    def published(self) -> Path | None:
+        """Where that encoder's published weights lie, if the config names any."""
+        return Path(self.config.weights) if self.config.weights else None
+
+    def layers_upwards(self) -> list[nn.Module]:
+        return list(self.encoder)
+
+    def see(
+        self, images: UInt8[Tensor, "B 3 H W"], boxes: Float[Tensor, "B R 4"] | None
+    ) -> SeenRegions:
+        """The regions of images; `boxes` where the model was built for them."""
+        seen = self.eye(images, boxes if self.config.regions == "boxes" else None)
+        for layer in self.region_encoder:
+            assert isinstance(layer, EncoderLayer)
+            layer.self_attention.rows = layer.self_attention.columns = seen.axis
+        for join in self.joins:
+            assert isinstance(join, CoAttention)
+            join.words.cross_attention.columns = join.regions.cross_attention.rows = seen.axis
+        return seen
+
+    def alone(self, text: Rows, types: Int[Tensor, " words"], regions: RegionRows) -> Streams:
+        """Both streams up to where they meet."""
+        depths = self.config.depth, self.config.region_depth
+        x, y = self.embeddings(text, types), self.region_embeddings(regions)
+        itself = Segments.among(text.starts, text.longest)
+        x = _through(self.encoder[: depths[0] - self.config.joins], x, itself)
+        themselves = Segments.among(regions.starts, regions.longest)
+        y = _through(self.region_encoder[: depths[1] - self.config.joins], y, themselves)
+        longest = text.longest, regions.longest
+        return Streams(x[0], y[0], text.starts, regions.starts, longest, regions.equal)
+
+    def joined(self, alone: Streams, of: Int[Tensor, " B"]) -> Streams:
+        """On from there, text i with image `of[i]`: they meet, then go on by themselves; again."""
+        n = len(alone.regions) // (len(alone.region_starts) - 1) if alone.equal else None
+        beside, longest = Beside.of(alone.region_starts, of, n), alone.longest
+        at = Segments(alone.word_starts, beside.starts, *longest)
+        itself = Segments.among(alone.word_starts, longest[0])
+        themselves = Segments.among(beside.starts, longest[1])
+        x, y = alone.words[None], alone.regions.index_select(0, beside.which)[None]
+        count = len(self.joins)
+        for join, words, others in zip(
+            self.joins, self.encoder[-count:], self.region_encoder[-count:]
+        ):
+            x, y = join(x, y, at)
+            x, y = _through([words], x, itself), _through([others], y, themselves)
+        found = alone._replace(words=x[0], regions=y[0], region_starts=beside.starts)
+        return found._replace(which=beside.which)
+
+    def forward(
+        self,
+        text: Rows,
+        types: Int[Tensor, " words"],
+        regions: RegionRows,
+        of: Int[Tensor, " B"],
+    ) -> Streams:
+        return self.joined(self.alone(text, types, regions), of)
+
+    def compared(self, alone: Streams) -> Float[Tensor, "T I"]:
+        """How well each text fits each image, before they have met."""
+        assert self.contrast is not None, "it was built without contrast"
+        return self.contrast(alone.first_words, alone.first_regions)
+
+    def pooled(self, found: Streams) -> Float[Tensor, "B J"]:
+        """One vector for a text and its image."""
+        assert self.pool_words is not None, f"a head for {self.config.head} pools nothing"
+        assert self.pool_regions is not None
+        x, y = self.pool_words(found.first_words), self.pool_regions(found.first_regions)
+        return F.relu(x) * F.relu(y)
+
+    def fits(self, found: Streams) -> Float[Tensor, " B"]:
+        """Logits of: the text is about the image."""
+        assert self.fit is not None, f"a head for {self.config.head} does not tell what fits"
+        return self.fit(self.pooled(found))[:, 0]
+
+    def answers(self, found: Streams) -> Float[Tensor, "B labels"]:
+        """Logits of each answer by itself."""
+        assert self.answer is not None, f"a head for {self.config.head} answers nothing"
+        return self.answer(self.pooled(found))
+
+    def chosen(self, found: Streams) -> Float[Tensor, " regions"]:
+        """How well each region fits its phrase."""
+        assert self.choose is not None, f"a head for {self.config.head} chooses no regions"
+        return self.choose(found.regions)[:, 0]
+
+    def told(self, found: Streams) -> Float[Tensor, "regions told"]:
+        """Logits of each region's class, or its features."""
+        assert self.tells is not None, f"a head for {self.config.head} tells no regions"
+        return self.tells(found.regions)
+
+    def transformed(self, hidden: Float[Tensor, "n D"]) -> Float[Tensor, "n D"]:
+        """Hidden states of words, made ready for the output layer."""
+        assert self.words is not None, f"a head for {self.config.head} fills no words"
+        return self.words(hidden)
+
+    @property
+    def output(self) -> OutputLayer:
+        """The embedding read the other way round, and a bias."""
+        assert self.words is not None, f"a head for {self.config.head} fills no words"
+        return OutputLayer(self.embeddings.words.weight, self.words.bias)
+
+
+def _through(
+    layers: nn.ModuleList | list[nn.Module], x: Float[Tensor, "1 n D"], at: Segments
+) -> Float[Tensor, "1 n D"]:
+    parts = sublayers(layers)
+    return stacked(parts, nn.Identity(), x)(x, WholeSequences(at)) if parts else x
+
+
+def _first(
+    states: Float[Tensor, "n D"], starts: Int[Tensor, " boundaries"]
+) -> Float[Tensor, "B D"]:
+    """Of each sequence; an empty one gets any."""
+    return states.index_select(0, starts[:-1].clamp(max=len(states) - 1))
+
+
+PRESETS: dict[str, ModelConfig] = {
+    "vilbert-nano": VilbertConfig(
+        vocabulary=2000,
+        width=96,
+        depth=3,
+        heads=4,
+        hidden=384,
+        longest=64,
+        region_width=96,
+        region_depth=2,
+        region_heads=4,
+        region_hidden=192,
+        joins=2,
+        join_width=96,
+        join_heads=4,
+        dropout=0.0,
+        encoder="resnet-mini",
+        stage=3,
+        regions="boxes",
+        contrast=True,
+    ),
+    "vilbert-base": VilbertConfig(encoder="resnet-101", regions="boxes", region_classes=1601),
+}

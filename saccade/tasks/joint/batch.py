@@ -1,0 +1,211 @@
+"""Batches of images, each with its regions and some of the texts about it."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from saccade.data.images.counter_random import uniform
+from saccade.data.rows import BatchShape, Rows
+from saccade.data.vocabulary import Vocabulary
+from saccade.errors import DataError
+from saccade.models.joint.regions import RegionRows
+from saccade.models.joint.vilbert import Streams, Vilbert
+from saccade.tasks.base import LengthBound, shard_rows
+from saccade.tasks.joint.data import UNKNOWN, Sighted
+from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
+
+CHOICE = 1 << 20  # the stream of draws that choose texts
+ROUND = 256  # filled batches have so many words, or a multiple
+SPARE = ROUND // 16  # sequences that fill them up
+
+
+class Glimpse(NamedTuple):
+    """Images, and which of their regions there are; None: all that the model sees."""
+
+    images: UInt8[Tensor, "B 3 H W"]
+    boxes: Float[Tensor, "B R 4"]
+    which: Rows
+
+    def to(self, device: torch.device) -> "Glimpse":
+        images, boxes = (x.to(device, non_blocking=True) for x in self[:2])
+        return Glimpse(images, boxes, self.which.to(device))
+
+    def pinned(self) -> "Glimpse":
+        return Glimpse(self.images.pin_memory(), self.boxes.pin_memory(), self.which.pinned())
+
+
+class JointBatch(NamedTuple):
+    """Texts end to end, the image that each is `of`, and what is asked, by name.
+
+    The losses are means over `tokens` texts, times as many.
+    """
+
+    seen: Glimpse
+    text: Rows
+    types: Int[Tensor, " words"]
+    of: Int[Tensor, " T"]
+    asked: dict[str, Tensor]
+    tokens: int
+
+    @property
+    def shape(self) -> Hashable:
+        asked = tuple((name, tuple(x.shape)) for name, x in self.asked.items())
+        return *self.seen.images.shape, self.seen.which.shape, self.text.shape, asked
+
+    def to(self, device: torch.device) -> "JointBatch":
+        return self._each(lambda x: x.to(device, non_blocking=True), lambda x: x.to(device))
+
+    def pinned(self) -> "JointBatch":
+        return self._each(lambda x: x.pin_memory(), lambda x: x.pinned())
+
+    def _each(self, move: Callable[[Tensor], Tensor], moved: Callable[[Any], Any]) -> "JointBatch":
+        asked = {name: move(x) for name, x in self.asked.items()}
+        seen, text = moved(self.seen), moved(self.text)
+        return JointBatch(seen, text, move(self.types), move(self.of), asked, self.tokens)
+
+    @property
+    def texts(self) -> int:
+        """How many there are, without those that only fill a shape."""
+        return len(self.text.lengths)
+
+    def filled(self) -> "JointBatch":
+        """With as many words as many other batches have. Texts that fill up are about image 0, and
+        nothing is asked of them.
+        """
+        lengths, tokens = self.text.lengths, self.text.tokens
+        total = -(-len(tokens) // ROUND) * ROUND
+        shape = BatchShape(total, len(lengths) + SPARE, max(16, int(lengths.max())))
+        text = Rows.of(tokens, lengths, shape=shape)
+        types = torch.cat([self.types, self.types.new_zeros(total - len(tokens))])
+        of = torch.cat([self.of, self.of.new_zeros(SPARE)])
+        return self._replace(text=text, types=types, of=of)
+
+
+def seen_regions(model: Vilbert, seen: Glimpse) -> RegionRows:
+    """The regions of a batch as a model sees them."""
+    boxes = model.config.regions == "boxes"
+    found = model.see(seen.images, seen.boxes if boxes else None)
+    return RegionRows.of(found, seen.which if boxes else None)
+
+
+def read_together(model: Vilbert, batch: JointBatch) -> Streams:
+    """Each text with its image."""
+    return model(batch.text, batch.types, seen_regions(model, batch.seen), batch.of)
+
+
+@dataclass(frozen=True)
+class SightedTexts:
+    """Images with texts as tokens: those about image i are `first[i]` up to `first[i + 1]`."""
+
+    sighted: Sighted
+    texts: TextRows
+    first: Int[Tensor, " boundaries"]
+
+    @classmethod
+    def of(
+        cls,
+        sighted: Sighted,
+        texts: list[tuple[str, ...]],
+        vocabulary: Vocabulary,
+        bound: LengthBound,
+        what: str,
+    ) -> tuple["SightedTexts", list[str], Int[Tensor, " kept"]]:
+        """Those that are not too long, a line for the user where any is, and which were kept."""
+        every = [text for some in texts for text in some]
+        example = next((text for text in every if vocabulary.encode(text)), "")
+        if not example:
+            raise DataError(f"{sighted.report}: no {what} has a word to learn from")
+        frame = TextFrame.of(vocabulary, 1, example)
+        rows = TextRows.singles(EncodedLines.of(vocabulary, every, whole_words=False), frame)
+        short = (rows.lengths <= bound.tokens) & (rows.lengths > frame.special)
+        if not short.any():
+            raise DataError(f"{sighted.report}: {bound.none_fits(what)}")
+        image = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(t) for t in texts]))
+        counts = image[short].bincount(minlength=len(texts))
+        first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        told = bound.report(int((~short).sum()), what)
+        return cls(sighted, rows.where(short), first), told, short.nonzero()[:, 0]
+
+    @cached_property
+    def image_of(self) -> Int[Tensor, " texts"]:
+        """The image of each text."""
+        return torch.arange(len(self.first) - 1).repeat_interleave(self.first.diff())
+
+    def fingerprint(self) -> str:
+        return f"{self.sighted.fingerprint()} {self.texts.lines.tokens.fingerprint()}"
+
+    def glimpse(self, images: Int[Tensor, " B"]) -> Glimpse:
+        """Some images, each the whole first, with their regions."""
+        sighted, slots = self.sighted, self.sighted.boxes.shape[1] + 1
+        counts = sighted.counts[images] + 1
+        places = torch.arange(slots).expand(len(images), -1)
+        numbers = torch.arange(len(images))[:, None] * slots + places
+        which = Rows.of(numbers[places < counts[:, None]], counts)
+        return Glimpse(sighted.images[images], sighted.boxes[images], which)
+
+    def kinds(self, images: Int[Tensor, " B"]) -> Int[Tensor, " regions"]:
+        """The class of each region of a glimpse; that of the whole image is none."""
+        sighted = self.sighted
+        whole = sighted.kinds.new_full((len(images), 1), UNKNOWN)
+        every = torch.cat([whole, sighted.kinds[images]], dim=1)
+        return every[torch.arange(every.shape[1]) <= sighted.counts[images][:, None]]
+
+    def chosen(
+        self, images: Int[Tensor, " B"], most: int, *, seed: int, epoch: int
+    ) -> tuple[Int[Tensor, " T"], Int[Tensor, " T"]]:
+        """At most so many texts of each image, and which of the images each is about."""
+        first, counts = self.first[images], self.first.diff()[images]
+        draws = uniform(images, int(counts.max()), seed=seed, epoch=epoch, stream=CHOICE)
+        there = torch.arange(draws.shape[1]) < counts[:, None]
+        order = draws.masked_fill(~there, 2).argsort(dim=1)[:, :most]
+        kept = order < counts[:, None]
+        return (first[:, None] + order)[kept], kept.nonzero()[:, 0]
+
+    def batch(
+        self,
+        images: Int[Tensor, " B"],
+        texts: Int[Tensor, " T"],
+        of: Int[Tensor, " T"],
+        *,
+        counts: bool = True,
+        framed: FramedTexts | None = None,
+    ) -> JointBatch:
+        """Some images with some texts; nothing is asked yet."""
+        taken = self.texts.take(texts) if framed is None else framed
+        rows = Rows.of(taken.tokens, taken.lengths)
+        tokens = len(texts) if counts else 0
+        return JointBatch(self.glimpse(images), rows, taken.types, of, {}, tokens)
+
+
+@dataclass(frozen=True)
+class ImageOrder:
+    """Which images come when: each with a text once an epoch, in any order."""
+
+    images: Int[Tensor, " n"]
+    size: int  # of a batch
+    seed: int
+
+    @classmethod
+    def of(cls, texts: SightedTexts, most: int, *, budget: int, seed: int) -> "ImageOrder":
+        """As many at a time as have `budget` texts on average."""
+        counts = texts.first.diff()
+        mean = counts[counts > 0].clamp(max=most).float().mean()
+        return cls(counts.nonzero()[:, 0], max(1, round(budget / float(mean))), seed)
+
+    @property
+    def batches(self) -> int:
+        """In an epoch."""
+        return -(-len(self.images) // self.size)
+
+    def at(self, position: int, shard: int, shards: int) -> tuple[Tensor, bool, int]:
+        """The images of a batch, whether they count, and the epoch."""
+        epoch, index = divmod(position, self.batches)
+        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+        order = self.images[torch.randperm(len(self.images), generator=rng)]
+        rows, counts = shard_rows(order.split(self.size)[index], shard, shards)
+        return rows, counts, epoch

@@ -1,0 +1,133 @@
+"""Images with their regions, and texts about them: the user's, or the built-in shapes."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.config import ModelConfig, check_positive
+from saccade.data import shapes
+from saccade.data.boxes import to_corners
+from saccade.data.images.square import Fit
+from saccade.data.shapes import Scene, ShapesSettings
+from saccade.data.vocabulary import Level
+from saccade.errors import ConfigError
+from saccade.models.joint.config import VilbertConfig
+from saccade.tasks.base import Progress, TextSettings, check_split
+from saccade.tasks.images import ImageSource, digest, draw_scenes
+
+HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
+UNKNOWN = -1  # the class of a region that nobody has named
+SHAPES = ("train", "valid", "test", "compositional", "many")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointSettings(TextSettings):
+    """What all learning from images and texts together is set by.
+
+    Args:
+        image: side of the images in pixels.
+        fit: how an image becomes square: cut, squeezed, or filled up with grey.
+        level: tokens are words, byte pairs trained on the texts, or characters.
+        vocabulary: how many tokens at most.
+        lowercase: read texts in lower case.
+        longest: texts of more tokens are left out and counted.
+        texts: so many of an image are learnt from at a time, other ones in each epoch.
+        skip_bad: this many bad rows are skipped and counted; one more stops.
+        scenes: how many of shapes to train on.
+    """
+
+    budget_unit: ClassVar[str] = "texts"
+
+    image: int = 64
+    fit: Fit = "crop"
+    level: Level = "words"
+    vocabulary: int = 10_000
+    lowercase: bool = True
+    longest: int = 60
+    texts: int = 5
+    skip_bad: int = 0
+    scenes: int = 20_000
+    shapes: ShapesSettings = field(default_factory=ShapesSettings)
+
+    def __post_init__(self) -> None:
+        check_positive(self, "image", "vocabulary", "longest", "texts", "scenes")
+
+    @property
+    def announcement(self) -> str:
+        """What is about to happen, for it may take a while."""
+        if self.data:
+            return f"reading {self.data}"
+        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+
+    def check(self, model: ModelConfig) -> None:
+        if not isinstance(model, VilbertConfig):
+            raise ConfigError(
+                f"{type(model).__name__} does not read images and texts together; take one that "
+                "does: vilbert-nano"
+            )
+
+
+@dataclass(frozen=True)
+class Sighted:
+    """Images of one split and the regions of each, filled up to as many; boxes are corners.
+
+    `kinds` are the classes of regions by number, UNKNOWN where nobody has named one.
+    """
+
+    images: ImageSource
+    boxes: Float[Tensor, "I R 4"]
+    counts: Int[Tensor, " I"]
+    kinds: Int[Tensor, "I R"]
+    names: tuple[str, ...]
+    report: str
+    scenes: list[Scene] = field(default_factory=list[Scene])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @classmethod
+    def of(
+        cls,
+        images: ImageSource,
+        boxes: list[Float[Tensor, "n 4"]],
+        kinds: list[Int[Tensor, " n"]],
+        names: tuple[str, ...],
+        report: str,
+        scenes: list[Scene] | None = None,
+    ) -> "Sighted":
+        counts = torch.tensor([len(one) for one in boxes], dtype=torch.long)
+        most = max(1, int(counts.max())) if len(counts) else 1
+        filled = torch.zeros(len(boxes), most, 4)
+        known = torch.full((len(boxes), most), UNKNOWN)
+        for row, (places, labels) in enumerate(zip(boxes, kinds, strict=True)):
+            filled[row, : len(places)], known[row, : len(labels)] = places, labels
+        return cls(images, filled, counts, known, names, report, scenes or [])
+
+    def fingerprint(self) -> str:
+        """Changes when an image does, or a region."""
+        made = hashlib.sha256()
+        for part in (self.boxes, self.counts, self.kinds):
+            made.update(part.numpy().tobytes())
+        return f"{digest(self.images)} {made.hexdigest()}"
+
+
+def drawn_scenes(settings: JointSettings, split: str, progress: Progress) -> Sighted:
+    """Scenes of shapes, drawn now; their regions are what one sees of their objects."""
+    check_split(split, SHAPES, "shapes")
+    count = settings.scenes if split == "train" else HELD_BACK
+    scenes = [shapes.scene(split, index, settings.shapes) for index in range(count)]
+    images = draw_scenes(scenes, settings.image, progress)
+    boxes = [
+        to_corners(torch.from_numpy(shapes.visible_boxes(scene, settings.image)).float())
+        for scene in scenes
+    ]
+    kinds = [
+        torch.tensor([shapes.KINDS.index(thing.kind) for thing in scene.objects])
+        for scene in scenes
+    ]
+    report = f"{count:,} scenes of shapes, split {split}"
+    return Sighted.of(images, boxes, kinds, shapes.KINDS, report, scenes)

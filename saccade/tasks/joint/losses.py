@@ -1,0 +1,99 @@
+"""What a joint model is trained by: hidden words, hidden regions, and whether a text fits.
+
+Each is a mean; where nothing was hidden it is zero, not 0 / 0.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from saccade.data.boxes import iou
+from saccade.models.joint.regions import RegionRows
+from saccade.models.joint.vilbert import Streams, Vilbert
+from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.joint.data import UNKNOWN
+
+HIDDEN = 0.15  # share of the regions that are chosen
+EMPTIED = 0.9  # of these; the others stay to be seen
+SHOWN_TOO = 0.4  # a region that shares more of a hidden one is hidden with it
+
+
+def hidden_words(
+    model: Vilbert, found: Streams, at: Int[Tensor, " n"], labels: Int[Tensor, " n"]
+) -> Float[Tensor, ""]:
+    """−mean log p(word | the others, the image)."""
+    features = model.transformed(found.words.index_select(0, at))
+    total = summed_cross_entropy(features, model.output, labels)
+    return total / (labels != IGNORED).sum().clamp_min(1)
+
+
+def choose_regions(regions: RegionRows) -> tuple[Bool[Tensor, " n"], Bool[Tensor, " n"]]:
+    """Which regions are to be told, and which are emptied: most of these, and all that share much
+    with one of them. The whole image is neither.
+    """
+    starts, device = regions.starts, regions.boxes.device
+    places = torch.arange(len(regions.boxes), device=device)
+    image = torch.bucketize(places, starts, right=True) - 1
+    whole = places == starts[:-1].long()[image]
+    draws = torch.rand(2, len(places), device=device)
+    chosen = (draws[0] < HIDDEN) & ~whole
+    emptied = chosen & (draws[1] < EMPTIED)
+    shared = iou(regions.boxes[:, None], regions.boxes[None])[0] > SHOWN_TOO
+    near = (shared & (image[:, None] == image) & emptied).any(dim=1)
+    return chosen, (emptied | near) & ~whole
+
+
+def hidden_regions(
+    model: Vilbert,
+    found: Streams,
+    regions: RegionRows,
+    chosen: Bool[Tensor, " n"],
+    kinds: Int[Tensor, " n"],
+) -> Float[Tensor, ""]:
+    """KL to what the regions are known to be; else how far their features are told wrongly.
+
+    mean over chosen regions of  −Σ p log q        p: one class, so its entropy is zero
+                                 or mean (f − f̂)²
+    """
+    assert found.which is not None
+    asked, told = chosen[found.which], model.told(found).float()
+    if model.config.region_classes:
+        label = kinds[found.which]
+        asked = asked & (label != UNKNOWN)
+        each = F.cross_entropy(told, label.clamp_min(0), reduction="none")
+    else:
+        true = F.layer_norm(regions.features.detach().float(), regions.features.shape[-1:])
+        each = (told - true[found.which]).square().mean(dim=1)
+    return (each * asked).sum() / asked.sum().clamp_min(1)
+
+
+def contrast_loss(z: Float[Tensor, "T I"], of: Int[Tensor, " T"]) -> Float[Tensor, ""]:
+    """Each text is to find its image among all, and each image its texts.
+
+    −mean log softmaxᵢ z(t, i) − mean log softmaxₜ z(t, i),  halved
+    """
+    own = of[:, None]
+    of_text = -z.log_softmax(dim=1).gather(1, own)
+    of_image = -z.log_softmax(dim=0).gather(1, own)
+    return (of_text + of_image).mean() / 2
+
+
+@torch.no_grad()
+def wrong_images(
+    z: Float[Tensor, "T I"] | None, of: Int[Tensor, " T"], images: int
+) -> Int[Tensor, " T"]:
+    """Another image for each text: the likelier it seems to fit, the sooner it is drawn."""
+    if z is None:
+        away = torch.rand(len(of), device=of.device) * (images - 1)
+        return (of + 1 + away.long()) % images
+    noise = -torch.empty_like(z).exponential_().log()  # Gumbel
+    own = torch.arange(images, device=of.device) == of[:, None]
+    return (z + noise).masked_fill(own, -torch.inf).argmax(dim=1)
+
+
+def fit_loss(right: Float[Tensor, " T"], wrong: Float[Tensor, " T"] | None) -> Float[Tensor, ""]:
+    """−mean log p(fits) of texts with their images, and −mean log(1 − p) with others, halved."""
+    if wrong is None:
+        return F.softplus(-right).mean()
+    return (F.softplus(-right).mean() + F.softplus(wrong).mean()) / 2

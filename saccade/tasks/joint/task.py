@@ -1,0 +1,118 @@
+"""What all learning from images and texts has in common: reading, tokens, and the order."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.config import ModelConfig
+from saccade.models.joint.vilbert import Vilbert
+from saccade.tasks.base import Deciding, Preparation, Progress
+from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
+from saccade.tasks.joint.data import JointSettings, Sighted
+from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+
+VALIDATED = 64  # images at a time
+
+
+class TextsOfImages(NamedTuple):
+    """What a split holds: images, the texts about each, and what is true of each text."""
+
+    sighted: Sighted
+    texts: list[tuple[str, ...]]
+    truth: list[Any]
+
+
+class JointLearning(ABC):
+    """Implements `Task[JointBatch]` but for what is asked."""
+
+    deciding: Deciding
+    padding = 0.0
+    masks: ClassVar[bool] = False  # whether the tokenizer needs a token for hidden words
+    what: ClassVar[str] = "texts"
+
+    def __init__(self, settings: Any, how: Preparation) -> None:
+        joint: JointSettings = settings
+        self.seed, self._most = how.seed, joint.texts
+        train, valid = (self.read(split, how.progress) for split in ("train", "valid"))
+        every = (text for some in train.texts for text in some)
+        self.vocabulary = trained_tokenizer(joint, every, how, masks=self.masks)
+        bound = how.bound(joint.longest, "--longest")
+        self.report = [f"train: {train.sighted.report}", f"valid: {valid.sighted.report}"]
+        self.names = train.sighted.names
+        found = list[tuple[SightedTexts, list[Any]]]()
+        for name, side in (("training", train), ("validation", valid)):
+            texts, told, kept = SightedTexts.of(
+                side.sighted, side.texts, self.vocabulary, bound, f"{name} {self.what}"
+            )
+            self.report += told
+            found.append((texts, [side.truth[i] for i in kept.tolist()]))
+        (self._train, self.train_truth), (self._valid, self.valid_truth) = found
+        self._order = ImageOrder.of(self._train, self._most, budget=how.budget, seed=how.seed)
+
+    @abstractmethod
+    def read(self, split: str, progress: Progress) -> TextsOfImages:
+        """A split of the data."""
+
+    @abstractmethod
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+        """A batch with what is true of its texts."""
+
+    @abstractmethod
+    def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
+        """By name, each times the number of texts."""
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return self._order.batches
+
+    @property
+    def sizes(self) -> str:
+        return f"{len(self.vocabulary):,} tokens in the vocabulary"
+
+    def assets(self) -> dict[str, bytes]:
+        return tokenizer_asset(self.vocabulary)
+
+    @abstractmethod
+    def fit(self, model: ModelConfig) -> ModelConfig: ...
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Asked for at every checkpoint, but no data change while they are in memory."""
+        return f"{self._train.fingerprint()} {self._valid.fingerprint()}"
+
+    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> JointBatch:
+        images, counts, epoch = self._order.at(position, shard, shards)
+        texts, of = self._train.chosen(images, self._most, seed=self.seed, epoch=epoch)
+        made = self.made(self._train, images, texts, of, counts=counts, epoch=epoch)
+        return self.ask(made, texts, self.train_truth)
+
+    def made(
+        self,
+        data: SightedTexts,
+        images: Int[Tensor, " B"],
+        texts: Int[Tensor, " T"],
+        of: Int[Tensor, " T"],
+        *,
+        counts: bool = True,
+        epoch: int | None = None,
+    ) -> JointBatch:
+        """Without what is asked; `epoch` is that of training."""
+        return data.batch(images, texts, of, counts=counts)
+
+    def validation(self, device: torch.device) -> Iterator[JointBatch]:
+        """All held-out texts, in order."""
+        data = self._valid
+        for images in torch.arange(len(data.sighted)).split(VALIDATED):
+            texts = torch.arange(int(data.first[images[0]]), int(data.first[images[-1] + 1]))
+            if len(texts):
+                of = data.image_of[texts] - images[0]
+                batch = self.made(data, images, texts, of)
+                yield self.ask(batch, texts, self.valid_truth).to(device)

@@ -79,7 +79,14 @@ class Crossing(Block):
     """
 
     def __init__(
-        self, width: int, of: int, hidden: int, config: VilbertConfig, *axes: Axis
+        self,
+        config: VilbertConfig,
+        *,
+        width: int,
+        of: int,
+        hidden: int,
+        rows: Axis,
+        columns: Axis,
     ) -> None:
         super().__init__()
         self.cross_attention = MultiHeadAttention(
@@ -87,12 +94,14 @@ class Crossing(Block):
             heads=config.join_heads,
             key_width=of,
             head_width=config.join_width // config.join_heads,
-            rows=axes[0],
-            columns=axes[1],
+            rows=rows,
+            columns=columns,
         )
         self.mlp = FeedForward(width, hidden=hidden, activation=F.gelu)
-        around = {"dropout": config.dropout, "epsilon": config.text.epsilon}
-        self.around_cross, self.around_mlp = (RESIDUALS["post"](width, **around) for _ in range(2))
+        self.around_cross, self.around_mlp = (
+            RESIDUALS["post"](width, dropout=config.dropout, epsilon=config.text.epsilon)
+            for _ in range(2)
+        )
 
     def sublayers(self, layer: int) -> list[Sublayer]:
         return [
@@ -106,9 +115,22 @@ class CoAttention(nn.Module):
 
     def __init__(self, config: VilbertConfig) -> None:
         super().__init__()
-        widths = config.width, config.region_width
-        self.words = Crossing(*widths, config.hidden, config, WORDS, REGIONS)
-        self.regions = Crossing(*widths[::-1], config.region_hidden, config, REGIONS, WORDS)
+        self.words = Crossing(
+            config,
+            width=config.width,
+            of=config.region_width,
+            hidden=config.hidden,
+            rows=WORDS,
+            columns=REGIONS,
+        )
+        self.regions = Crossing(
+            config,
+            width=config.region_width,
+            of=config.width,
+            hidden=config.region_hidden,
+            rows=REGIONS,
+            columns=WORDS,
+        )
 
     def forward(
         self, x: Float[Tensor, "1 words D"], y: Float[Tensor, "1 regions E"], at: Segments
@@ -258,8 +280,14 @@ class Vilbert(nn.Module):
         longest = text.longest, regions.longest
         return Streams(x[0], y[0], text.starts, regions.starts, longest, regions.equal)
 
-    def joined(self, alone: Streams, of: Int[Tensor, " B"]) -> Streams:
-        """On from there, text i with image `of[i]`: they meet, then go on by themselves; again."""
+    def joined(
+        self, alone: Streams, of: Int[Tensor, " B"], texts: Int[Tensor, " B"] | None = None
+    ) -> Streams:
+        """On from there, pair i of text i (or `texts[i]`) and image `of[i]`: they meet, then go on
+        by themselves; again.
+        """
+        if texts is not None:
+            alone = _repeated(alone, texts)
         n = len(alone.regions) // (len(alone.region_starts) - 1) if alone.equal else None
         beside, longest = Beside.of(alone.region_starts, of, n), alone.longest
         at = Segments(alone.word_starts, beside.starts, *longest)
@@ -333,6 +361,12 @@ def _through(
 ) -> Float[Tensor, "1 n D"]:
     parts = sublayers(layers)
     return stacked(parts, nn.Identity(), x)(x, WholeSequences(at)) if parts else x
+
+
+def _repeated(alone: Streams, texts: Int[Tensor, " B"]) -> Streams:
+    """With some of the texts, each as often as it is named."""
+    words = Beside.of(alone.word_starts, texts, None)
+    return alone._replace(words=alone.words.index_select(0, words.which), word_starts=words.starts)
 
 
 def _first(

@@ -25,11 +25,24 @@ SPARE = ROUND // 16  # sequences that fill them up
 
 
 class Glimpse(NamedTuple):
-    """Images, and which of their regions there are; None: all that the model sees."""
+    """Images, and which of their regions there are, counted over all images."""
 
     images: UInt8[Tensor, "B 3 H W"]
     boxes: Float[Tensor, "B R 4"]
     which: Rows
+
+    @classmethod
+    def of(
+        cls,
+        images: UInt8[Tensor, "B 3 H W"],
+        boxes: Float[Tensor, "B R 4"],
+        counts: Int[Tensor, " B"],
+    ) -> "Glimpse":
+        """So many of the boxes of each are there; the whole image comes before them."""
+        slots, there = boxes.shape[1] + 1, counts + 1
+        places = torch.arange(slots).expand(len(images), -1)
+        numbers = torch.arange(len(images))[:, None] * slots + places
+        return cls(images, boxes, Rows.of(numbers[places < there[:, None]], there))
 
     def to(self, device: torch.device) -> "Glimpse":
         images, boxes = (x.to(device, non_blocking=True) for x in self[:2])
@@ -140,13 +153,9 @@ class SightedTexts:
         return f"{self.sighted.fingerprint()} {self.texts.lines.tokens.fingerprint()}"
 
     def glimpse(self, images: Int[Tensor, " B"]) -> Glimpse:
-        """Some images, each the whole first, with their regions."""
-        sighted, slots = self.sighted, self.sighted.boxes.shape[1] + 1
-        counts = sighted.counts[images] + 1
-        places = torch.arange(slots).expand(len(images), -1)
-        numbers = torch.arange(len(images))[:, None] * slots + places
-        which = Rows.of(numbers[places < counts[:, None]], counts)
-        return Glimpse(sighted.images[images], sighted.boxes[images], which)
+        """Some images with their regions."""
+        sighted = self.sighted
+        return Glimpse.of(sighted.images[images], sighted.boxes[images], sighted.counts[images])
 
     def kinds(self, images: Int[Tensor, " B"]) -> Int[Tensor, " regions"]:
         """The class of each region of a glimpse; that of the whole image is none."""

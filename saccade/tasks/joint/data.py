@@ -107,6 +107,12 @@ class Sighted:
             filled[row, : len(places)], known[row, : len(labels)] = places, labels
         return cls(images, filled, counts, known, names, report, scenes or [])
 
+    @classmethod
+    def without_boxes(cls, images: ImageSource, count: int, report: str) -> "Sighted":
+        """For models that look at the cells of a grid."""
+        nothing = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
+        return cls.of(images, [nothing[0]] * count, [nothing[1]] * count, (), report)
+
     def fingerprint(self) -> str:
         """Changes when an image does, or a region."""
         made = hashlib.sha256()

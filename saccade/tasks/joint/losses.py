@@ -28,9 +28,11 @@ def hidden_words(
     return total / (labels != IGNORED).sum().clamp_min(1)
 
 
-def choose_regions(regions: RegionRows) -> tuple[Bool[Tensor, " n"], Bool[Tensor, " n"]]:
-    """Which regions are to be told, and which are emptied: most of these, and all that share much
-    with one of them. The whole image is neither.
+def choose_regions(
+    regions: RegionRows, *, overlap: bool
+) -> tuple[Bool[Tensor, " n"], Bool[Tensor, " n"]]:
+    """Which regions are to be told, and which are emptied: most of these, and where they `overlap`
+    all that share much with one of them. The whole image is neither.
     """
     starts, device = regions.starts, regions.boxes.device
     places = torch.arange(len(regions.boxes), device=device)
@@ -39,6 +41,8 @@ def choose_regions(regions: RegionRows) -> tuple[Bool[Tensor, " n"], Bool[Tensor
     draws = torch.rand(2, len(places), device=device)
     chosen = (draws[0] < HIDDEN) & ~whole
     emptied = chosen & (draws[1] < EMPTIED)
+    if not overlap:
+        return chosen, emptied
     shared = iou(regions.boxes[:, None], regions.boxes[None])[0] > SHOWN_TOO
     near = (shared & (image[:, None] == image) & emptied).any(dim=1)
     return chosen, (emptied | near) & ~whole

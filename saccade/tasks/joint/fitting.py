@@ -1,0 +1,74 @@
+"""Finding images by sentences, and sentences by images."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.config import ModelConfig
+from saccade.models.joint.config import VilbertConfig
+from saccade.models.joint.vilbert import Vilbert
+from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.joint.batch import JointBatch, seen_regions
+from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.data import JointSettings
+from saccade.tasks.joint.pretraining import fitting
+from saccade.tasks.joint.retrieval import recalls
+from saccade.tasks.joint.task import JointLearning, TextsOfImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittingSettings(JointSettings):
+    """Which images and sentences belong together. Without `data`: shapes and their captions.
+
+    Args:
+        data: folder with metadata.jsonl or COCO JSON, such a file, or a .tar or .zip of one.
+        shortlist: so many that seem alike beforehand are looked at together; 0: all.
+        validated: so many images of the validation data are searched.
+    """
+
+    example: ClassVar[str] = "photo.jpg"
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary"})
+
+    shortlist: int = 16
+    validated: int = 1000
+
+    def prepare(self, how: Preparation) -> Task[Any]:
+        return Fitting(self, how)
+
+
+class Fitting(JointLearning):
+    """Implements `Task[JointBatch]`."""
+
+    deciding = Deciding("R@1", label="R@1, mean of both ways", higher=True)
+    what = "sentences"
+
+    def __init__(self, settings: FittingSettings, how: Preparation) -> None:
+        self.settings = settings
+        super().__init__(settings, how)
+
+    def read(self, split: str, progress: Progress) -> TextsOfImages:
+        return read_captions(self.settings, split, progress)
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        assert isinstance(model, VilbertConfig)
+        return replace(model, head="fit", vocabulary=len(self.vocabulary))
+
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+        return batch
+
+    def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
+        alone = model.alone(batch.text, batch.types, seen_regions(model, batch.seen))
+        right = model.fits(model.joined(alone, batch.of))
+        found = fitting(model, alone, batch, right)
+        return {name: loss * batch.tokens for name, loss in found.items()}
+
+    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+        images = torch.arange(min(self.settings.validated, len(self._valid.sighted)))
+        found = recalls(model, self._valid, images, device, shortlist=self.settings.shortlist)
+        figures = {
+            f"{way} R@{k}": value for way, some in found.items() for k, value in some.items()
+        }
+        return {"R@1": sum(some[1] for some in found.values()) / len(found), **figures}

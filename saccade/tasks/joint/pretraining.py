@@ -1,0 +1,150 @@
+"""Pre-training on captions: hidden words, hidden regions, and whether a caption fits.
+
+Lu et al. 2019, arXiv:1908.02265. Which caption does not fit is drawn among the hardest ones of a
+batch (Li et al. 2021, arXiv:2107.07651), where the model compares texts and images beforehand.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.config import ModelConfig
+from saccade.errors import ConfigError
+from saccade.models.joint.config import VilbertConfig
+from saccade.models.joint.vilbert import Vilbert
+from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.cross_entropy import IGNORED
+from saccade.tasks.joint.batch import JointBatch, SightedTexts, seen_regions
+from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.data import JointSettings
+from saccade.tasks.joint.losses import (
+    choose_regions,
+    contrast_loss,
+    fit_loss,
+    hidden_regions,
+    hidden_words,
+    wrong_images,
+)
+from saccade.tasks.joint.task import JointLearning, TextsOfImages
+from saccade.tasks.masked.masking import Masking
+
+SLOTS = 64  # hidden words are filled up to a multiple
+FIXED = 16  # the streams of random numbers of held-out captions
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointPretrainingSettings(JointSettings):
+    """Which images and captions to learn from. Without `data`: the built-in shapes.
+
+    Args:
+        data: folder with metadata.jsonl or COCO JSON, such a file, or a .tar or .zip of one.
+        masked: share of the words that are hidden.
+    """
+
+    example: ClassVar[str] = 'photo.jpg "a ___ on a table"'
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "region_classes"})
+
+    masked: float = 0.15
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.masked < 1:
+            raise ConfigError(f"masked={self.masked} must be above 0 and below 1, as 0.15")
+
+    def prepare(self, how: Preparation) -> Task[Any]:
+        return JointPretraining(self, how)
+
+
+class JointPretraining(JointLearning):
+    """Implements `Task[JointBatch]`."""
+
+    deciding = Deciding("loss", label="validation loss")
+    masks = True
+    what = "captions"
+
+    def __init__(self, settings: JointPretrainingSettings, how: Preparation) -> None:
+        self.settings = settings
+        super().__init__(settings, how)
+        some: dict[str, Any] = {"share": settings.masked, "whole_words": False}
+        self._masking = Masking.of(self.vocabulary, **some, seed=how.seed)
+        self._fixed = Masking.of(self.vocabulary, **some, seed=0, stream=FIXED)
+
+    def read(self, split: str, progress: Progress) -> TextsOfImages:
+        return read_captions(self.settings, split, progress)
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        assert isinstance(model, VilbertConfig)
+        classes = len(self.names) if model.regions == "boxes" else 0
+        words = len(self.vocabulary)
+        return replace(model, head="pretraining", vocabulary=words, region_classes=classes)
+
+    def made(
+        self,
+        data: SightedTexts,
+        images: Int[Tensor, " B"],
+        texts: Int[Tensor, " T"],
+        of: Int[Tensor, " T"],
+        *,
+        counts: bool = True,
+        epoch: int | None = None,
+    ) -> JointBatch:
+        """With words hidden."""
+        framed = data.texts.take(texts)
+        masking = self._fixed if epoch is None else self._masking
+        hidden = masking.hide(framed, data.texts.first[texts], epoch=epoch or 0)
+        framed = framed._replace(tokens=hidden.tokens)
+        batch = data.batch(images, texts, of, counts=counts, framed=framed)
+        more = -len(hidden.at) % SLOTS
+        at = torch.cat([hidden.at, hidden.at.new_zeros(more)])
+        labels = torch.cat([hidden.labels, hidden.labels.new_full((more,), IGNORED)])
+        asked = {"at": at, "labels": labels, "kinds": data.kinds(images)}
+        return batch._replace(asked=asked)
+
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+        return batch
+
+    def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
+        """Of hidden words and regions in right pairs, of what fits, and of what is alike."""
+        regions, asked = seen_regions(model, batch.seen), batch.asked
+        chosen, emptied = choose_regions(regions, overlap=model.config.regions == "boxes")
+        alone = model.alone(batch.text, batch.types, regions.hidden(emptied))
+        found = model.joined(alone, batch.of)
+        losses = {
+            "words": hidden_words(model, found, asked["at"], asked["labels"]),
+            "regions": hidden_regions(model, found, regions, chosen, asked["kinds"]),
+            **fitting(model, alone, batch, model.fits(found)),
+        }
+        return {name: loss * batch.tokens for name, loss in losses.items()}
+
+    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+        """Every part of the loss, with draws that are always the same."""
+        sums, texts = dict[str, float](), 0
+        with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(0)
+            for batch in self.validation(device):
+                for name, loss in self.losses(model, batch).items():
+                    sums[name] = sums.get(name, 0.0) + float(loss)
+                texts += batch.tokens
+        figures = {name: total / texts for name, total in sums.items()}
+        return {"loss": sum(figures.values()), **figures}
+
+
+def fitting(
+    model: Vilbert, alone: Any, batch: JointBatch, right: Float[Tensor, " T"]
+) -> dict[str, Float[Tensor, ""]]:
+    """Texts with their images against texts with others; before they meet, too."""
+    T, images = batch.texts, len(batch.seen.images)
+    z = model.compared(alone)[:T].float() if model.contrast is not None else None
+    losses = dict[str, Tensor]()
+    wrong = None
+    if images > 1:
+        other = batch.of.clone()
+        other[:T] = wrong_images(z, batch.of[:T], images)
+        wrong = model.fits(model.joined(alone, other))[:T].float()
+    losses["fit"] = fit_loss(right[:T].float(), wrong)
+    if z is not None:
+        losses["contrast"] = contrast_loss(z, batch.of[:T])
+    return losses

@@ -1,0 +1,111 @@
+"""Using a trained joint model: images with their regions, and texts about them, read together."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from saccade.data.images.given import AnyImage, pixels_of
+from saccade.data.images.regions import fitted_boxes
+from saccade.data.images.square import fit_square
+from saccade.data.reading import Reading
+from saccade.data.rows import Rows
+from saccade.data.vocabulary import Vocabulary
+from saccade.errors import DataError
+from saccade.models.joint.regions import RegionRows
+from saccade.models.joint.vilbert import Streams, Vilbert
+from saccade.printable import printable
+from saccade.tasks.joint.batch import Glimpse, seen_regions
+from saccade.tasks.joint.data import JointSettings
+
+BATCH, GPU_BATCH = 16, 128  # images at a time
+
+
+class SightedImage(NamedTuple):
+    """An image as the model is given it, and its regions by their corners, as shares."""
+
+    pixels: UInt8[Tensor, "3 side side"]
+    boxes: Float[Tensor, "R 4"]
+
+
+class ReadPairs(NamedTuple):
+    """What a model makes of texts and images that it has read together."""
+
+    found: Streams
+    regions: RegionRows
+
+
+class JointTool:
+    """A model that reads images and texts together, and how both are made to fit."""
+
+    def __init__(self, model: nn.Module, vocabulary: Vocabulary, settings: JointSettings) -> None:
+        assert isinstance(model, Vilbert)
+        self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
+        self.device = next(model.parameters()).device
+
+    @property
+    def batch(self) -> int:
+        """How many images are looked at together."""
+        return GPU_BATCH if self.device.type == "cuda" else BATCH
+
+    @property
+    def wants_boxes(self) -> bool:
+        """Whether somebody must say where its regions are."""
+        return self.model.config.regions == "boxes"
+
+    def prepare(
+        self, image: AnyImage, boxes: Float[Tensor, "R 4"] | None = None, *, name: str = ""
+    ) -> SightedImage:
+        """An image upright and square, just as those that were learnt from; boxes with it.
+
+        Boxes are corners as shares of the image as it was given; `name` is for messages.
+        """
+        side, fit = self.settings.image, self.settings.fit
+        pixels = pixels_of(image, name=name, short=2 * side)
+        given = torch.zeros(0, 4) if boxes is None else boxes.float().view(-1, 4)
+        placed = fitted_boxes(given, pixels.shape[1], pixels.shape[2], fit).clamp(0, 1)
+        return SightedImage(fit_square(pixels, side, fit), placed)
+
+    def reading(self, text: str) -> Reading:
+        """A text as tokens; what is empty or too long is refused."""
+        (found,) = self.vocabulary.readings([(text,)])
+        most = self.model.longest
+        if all(side is None for side in found.sides):
+            raise DataError(f"{printable(text[:60])!r} has no word that the model knows; write one")
+        if most is not None and len(found.tokens) > most:
+            raise DataError(
+                f"the text has {len(found.tokens)} tokens, but the model reads {most}; shorten it"
+            )
+        return found
+
+    def glimpse(self, images: Sequence[SightedImage]) -> Glimpse:
+        """Images with their regions, side by side."""
+        counts = torch.tensor([len(one.boxes) for one in images])
+        boxes = torch.zeros(len(images), int(counts.max()), 4)
+        for row, one in enumerate(images):
+            boxes[row, : len(one.boxes)] = one.boxes
+        pixels = torch.stack([one.pixels for one in images])
+        return Glimpse.of(pixels, boxes, counts).to(self.device)
+
+    @torch.no_grad()
+    def read(
+        self,
+        images: Sequence[SightedImage],
+        texts: Sequence[Reading],
+        of: Sequence[int] | None = None,
+    ) -> ReadPairs:
+        """Text i together with image i, or with image `of[i]`."""
+        rows, types = self.rows(texts)
+        about = torch.arange(len(texts)) if of is None else torch.tensor(of)
+        regions = seen_regions(self.model, self.glimpse(images))
+        found = self.model(rows, types, regions, about.to(self.device))
+        return ReadPairs(found, regions)
+
+    def rows(self, texts: Sequence[Reading]) -> tuple[Rows, Int[Tensor, " words"]]:
+        """Texts end to end, and the types of their tokens."""
+        tokens = torch.tensor([token for one in texts for token in one.tokens])
+        types = torch.tensor([kind for one in texts for kind in one.types])
+        lengths = torch.tensor([len(one.tokens) for one in texts])
+        return Rows.of(tokens, lengths).to(self.device), types.to(self.device)

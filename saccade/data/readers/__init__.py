@@ -6,6 +6,9 @@ from saccade.data.readers.images.annotated import (
     box_splits,
     read_boxes,
 )
+from saccade.data.readers.images.asked.forms import CHOICES, QUESTIONS, REFERRING, AskedForm
+from saccade.data.readers.images.asked.items import AskedItem, Choice, ImageQuestion, Referred
+from saccade.data.readers.images.asked.read import AskedRead, asked_splits, read_asked
 from saccade.data.readers.images.labels import (
     LabelColumns,
     class_names,
@@ -30,6 +33,14 @@ from saccade.data.readers.text.find import splits
 from saccade.data.readers.text.read import read_pairs, read_texts
 
 __all__ = [
+    "CHOICES",
+    "QUESTIONS",
+    "REFERRING",
+    "AskedForm",
+    "AskedItem",
+    "AskedRead",
+    "Choice",
+    "ImageQuestion",
     "ImageRow",
     "ImagesRead",
     "LabelColumns",
@@ -38,8 +49,10 @@ __all__ = [
     "LabelledTextsRead",
     "PairsRead",
     "Problem",
+    "Referred",
     "TextColumns",
     "TextsRead",
+    "asked_splits",
     "box_class_ids",
     "box_class_names",
     "box_splits",
@@ -48,6 +61,7 @@ __all__ = [
     "image_splits",
     "label_splits",
     "labelled_text_splits",
+    "read_asked",
     "read_boxes",
     "read_images",
     "read_labelled",

@@ -1,7 +1,8 @@
 """Shapes: rendered scenes of coloured objects, with all that is true of them.
 
-A scene is a function of (seed, split, index); its image, masks, captions and questions are
-functions of the scene. Nothing is stored or downloaded, so there are as many as one likes.
+A scene is a function of (seed, split, index); its image, masks, captions, questions and
+referring phrases are functions of the scene. Nothing is stored or downloaded, so there are as many
+as one likes.
 """
 
 from saccade.data.shapes.bias import outcome, swapped
@@ -31,6 +32,7 @@ from saccade.data.shapes.text.claims import (
     true_of,
 )
 from saccade.data.shapes.text.reading import is_right, parse
+from saccade.data.shapes.text.referring import ReferringPhrase, referring
 from saccade.data.shapes.text.writing import captions
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "Content",
     "Mention",
     "Question",
+    "ReferringPhrase",
     "Scene",
     "ShapesSettings",
     "Thing",
@@ -63,6 +66,7 @@ __all__ = [
     "outcome",
     "parse",
     "questions",
+    "referring",
     "relation",
     "render",
     "scene",

@@ -24,6 +24,7 @@ OPPOSITE = {
     "in front of": "behind",
 }
 RELATIONS = tuple(OPPOSITE)
+SIDES = ("left of", "right of", "above", "below")
 
 # What makes a relation clear to any eye: a gap between the boxes, one direction that
 # outweighs the other, and for "behind" a part of the smaller thing that truly overlaps.
@@ -145,6 +146,14 @@ def standing(scene: Scene, first: int, second: int) -> str:
     if abs(dx) >= abs(dy):
         return "left of" if dx > 0 else "right of"
     return "above" if dy > 0 else "below"
+
+
+def leans(thing: Thing, side: str, anchor: Thing) -> bool:
+    """Whether any part of a thing is farther to a side than the anchor's centre."""
+    x0, y0, x1, y1 = thing.box.xyxy
+    reach = {"left of": anchor.box.cx - x0, "right of": x1 - anchor.box.cx}
+    reach |= {"above": anchor.box.cy - y0, "below": y1 - anchor.box.cy}
+    return reach[side] > 0
 
 
 def is_beside(a: Box, b: Box) -> bool:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
@@ -107,6 +107,24 @@ class ImageFinder:
     def _note(self, tree: Tree) -> None:
         if tree is not self._tree and str(tree.path) not in self.used:
             self.used.append(str(tree.path))
+
+
+def image_under(fields: dict[str, Any], key: str, finder: ImageFinder) -> Member:
+    """The image under a key: a path, as Hugging Face has it too, or where its bytes lie."""
+    value: object = fields[key]
+    if isinstance(value, Member):
+        return value
+    if isinstance(value, dict):  # as Hugging Face has it, without the bytes
+        value = cast(dict[str, object], value).get("path")
+    if value is None:
+        raise BadRow(f"missing image: {key!r} holds neither bytes nor a path")
+    if not isinstance(value, str):
+        raise BadRow(f"wrong type: {key!r} is {kind_of(value)}, not a path or the bytes of a file")
+    name = as_text(value, key).strip().replace("\\", "/")
+    names = [name, name.removeprefix(f"{finder.root}/")]
+    if not name.lower().endswith(ENDINGS):  # named by an id
+        names += [name + ending for ending in ENDINGS]
+    return finder.find(*dict.fromkeys(names))
 
 
 def captions_of(value: object, key: str) -> tuple[str, ...]:

@@ -59,6 +59,12 @@ class TableSource:
             return document(self.file.path)
         return self.file.read(most=MAX_DOCUMENT)
 
+    def plain_path(self) -> Path:
+        """The file itself, for who must seek in it."""
+        if not isinstance(self.tree, Folder) or self.file.path.suffix == ".gz":
+            raise DataError(f"{self.file.name} is packed; unpack it, and give the folder")
+        return self.file.path
+
     def require_train(self, split: str) -> None:
         if self.whole and split != "train":
             raise DataError(

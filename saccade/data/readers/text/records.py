@@ -78,6 +78,14 @@ def _keys(fields: dict[str, Any], names: Names) -> tuple[str, str]:
     raise BadRow(f"missing key: no {lacking}; it has {shown_keys(fields)}{hint}")
 
 
+def first_key(fields: dict[str, Any], usual: Sequence[str]) -> str:
+    """The first of the usual keys that a record has."""
+    for key in usual:
+        if key in fields:
+            return key
+    raise BadRow(f"missing key: no {usual[0]!r}; it has {shown_keys(fields)}")
+
+
 def text_under(fields: dict[str, Any], key: str) -> str:
     """The text under a key."""
     if key not in fields:

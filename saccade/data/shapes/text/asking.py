@@ -11,10 +11,12 @@ from saccade.data.shapes.scenes import (
     COLOURS,
     KINDS,
     OPPOSITE,
+    SIDES,
     SIZES,
     Scene,
     Thing,
     clear_relations,
+    leans,
     relation,
 )
 from saccade.data.shapes.text.claims import Mention
@@ -23,7 +25,6 @@ from saccade.errors import ConfigError
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five")
 ANSWERS = ("yes", "no", *NUMBERS, *COLOURS, *KINDS, *SIZES)
-_SIDES = ("left of", "right of", "above", "below")
 
 
 class Question(NamedTuple):
@@ -105,22 +106,14 @@ def _relating(scene: Scene, draw: Dice) -> Iterator[Question]:
 def _across(scene: Scene) -> Iterator[Question]:
     """What stands on one side of an object, where only one other does, and clearly so."""
     for seen, anchor in enumerate(scene.objects):
-        for side in _SIDES:
+        for side in SIDES:
             leaning = [
                 index
                 for index, thing in enumerate(scene.objects)
-                if index != seen and _leans(thing, side, anchor)
+                if index != seen and leans(thing, side, anchor)
             ]
             if len(leaning) == 1 and relation(scene, leaning[0], seen) == side:
                 thing = scene.objects[leaning[0]]
                 where = f"{side} {_the(anchor)}"
                 yield Question(f"what shape is {where}?", thing.kind, "relate")
                 yield Question(f"what colour is the thing {where}?", thing.colour, "relate")
-
-
-def _leans(thing: Thing, side: str, anchor: Thing) -> bool:
-    """Whether any part of a thing is farther to a side than the anchor's centre."""
-    x0, y0, x1, y1 = thing.box.xyxy
-    reach = {"left of": anchor.box.cx - x0, "right of": x1 - anchor.box.cx}
-    reach |= {"above": anchor.box.cy - y0, "below": y1 - anchor.box.cy}
-    return reach[side] > 0

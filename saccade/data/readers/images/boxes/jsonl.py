@@ -35,9 +35,9 @@ from saccade.data.readers.label_values import labels_of
 from saccade.data.readers.report import BadRow, Problem
 from saccade.data.readers.text.records import (
     fields_of,
+    first_key,
     json_line,
     kind_of,
-    shown_keys,
     text_under,
 )
 
@@ -80,8 +80,8 @@ class LineBoxes:
 
 def _image(raw: bytes | None, name: str, number: int, finder: ImageFinder) -> Found:
     fields = fields_of(json_line(raw))
-    file = text_under(fields, _key(fields, FILES))
-    said = _objects(fields[_key(fields, OBJECTS)])
+    file = text_under(fields, first_key(fields, FILES))
+    said = _objects(fields[first_key(fields, OBJECTS)])
     image = finder.once(finder.find(file), number, said="boxes")
     size = image_size(image, height=fields.get("height"), width=fields.get("width"))
     boxes = [
@@ -99,7 +99,7 @@ def _objects(value: object) -> list[SaidObject | BadRow]:
     if not isinstance(value, dict):
         raise BadRow(f"wrong type: 'objects' is {kind_of(value)}, not a list or an object of lists")
     columns = cast(dict[str, Any], value)
-    label, box = _key(columns, LABELS), _key(columns, tuple(BOXES))
+    label, box = first_key(columns, LABELS), first_key(columns, tuple(BOXES))
     marks = next((key for key in IGNORED if key in columns), None)
     every = {key: columns[key] for key in (label, box, marks) if key is not None}
     lists = {key: one for key, one in every.items() if isinstance(one, list)}
@@ -115,7 +115,7 @@ def _objects(value: object) -> list[SaidObject | BadRow]:
 def _object(value: object) -> SaidObject | BadRow:
     try:
         fields = fields_of(value)
-        label, box = _key(fields, LABELS), _key(fields, tuple(BOXES))
+        label, box = first_key(fields, LABELS), first_key(fields, tuple(BOXES))
     except BadRow as bad:
         return bad
     ignored = next((fields[key] for key in IGNORED if key in fields), False)
@@ -131,10 +131,3 @@ def _box(said: SaidObject | BadRow, size: Size) -> CheckedBox:
     numbers = four_numbers(said.numbers, said.key)
     ignored = said.ignored in (1, "1")  # True is 1
     return checked_box(label, numbers, BOXES[said.key], size, ignored=ignored)
-
-
-def _key(fields: dict[str, Any], usual: tuple[str, ...]) -> str:
-    for key in usual:
-        if key in fields:
-            return key
-    raise BadRow(f"missing key: no {usual[0]!r}; it has {shown_keys(fields)}")

@@ -69,14 +69,23 @@ def boxed_image(
 
 
 def image_size(image: Member, *, height: object = None, width: object = None) -> Size:
-    """Height and width of the upright image; a BadRow where others are declared.
+    """Height and width of the upright image; a BadRow where others are declared."""
+    return agreed_size(header_size(image), height=height, width=width)
+
+
+def header_size(image: Member) -> Size:
+    """Height and width of the upright image, which is not decoded."""
+    try:
+        return upright_size(image)
+    except ImageError as error:
+        raise BadRow(error.reason) from None
+
+
+def agreed_size(size: Size, *, height: object = None, width: object = None) -> Size:
+    """The size, if no other is declared.
 
     Sides of 0 are not declared: some tools write them before they have seen the image.
     """
-    try:
-        size = upright_size(image)
-    except ImageError as error:
-        raise BadRow(error.reason) from None
     if not height and not width:
         return size
     told = finite_number(height, "height"), finite_number(width, "width")

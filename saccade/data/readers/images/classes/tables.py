@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from saccade.data.images.members import Member
 from saccade.data.readers.columns import (
     Table,
     comma_table,
@@ -23,16 +22,14 @@ from saccade.data.readers.features import TableColumns, class_label_names
 from saccade.data.readers.images.classes.arrow import arrow_columns, arrow_records
 from saccade.data.readers.images.classes.instances import instance_rows, instances_document
 from saccade.data.readers.images.classes.parquet import parquet_records
-from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow
+from saccade.data.readers.images.rows import ImageFinder, ImageRow, image_under
 from saccade.data.readers.images.source import TableSource
-from saccade.data.readers.images.tree import Folder
 from saccade.data.readers.label_values import labels_in, labels_of
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.stems import SPLITS
 from saccade.data.readers.text.lines import filled, text_of
 from saccade.data.readers.text.parquet import parquet_columns, whole_row
-from saccade.data.readers.text.records import as_text, kind_of, shown_keys
-from saccade.errors import DataError
+from saccade.data.readers.text.records import as_text, shown_keys
 
 IMAGES = (
     *("image", "file_name", "filename", "file", "path", "img", "image_path", "img_path"),
@@ -135,24 +132,8 @@ def _row(
         if key not in fields:
             raise BadRow(f"missing key: no {key!r}; it has {shown_keys(fields)}")
     labels = table.labels(fields[table.label])
-    image = _image(fields[table.image], table.image, finder)
+    image = image_under(fields, table.image, finder)
     return ImageRow(finder.once(image, number, said="labels"), (), {"labels": labels}, name, number)
-
-
-def _image(value: object, key: str, finder: ImageFinder) -> Member:
-    if isinstance(value, Member):
-        return value
-    if isinstance(value, dict):  # as Hugging Face has it, without the bytes
-        value = cast(dict[str, object], value).get("path")
-    if value is None:
-        raise BadRow(f"missing image: {key!r} holds neither bytes nor a path")
-    if not isinstance(value, str):
-        raise BadRow(f"wrong type: {key!r} is {kind_of(value)}, not a path or the bytes of a file")
-    name = as_text(value, key).strip().replace("\\", "/")
-    names = [name, name.removeprefix(f"{finder.root}/")]
-    if not name.lower().endswith(ENDINGS):  # named by an id
-        names += [name + ending for ending in ENDINGS]
-    return finder.find(*dict.fromkeys(names))
 
 
 def _records(
@@ -194,9 +175,7 @@ def _columnar(
     columns_of: Callable[[Path], TableColumns],
     records: Callable[[Path, set[str], str], Iterator[dict[str, Any] | None]],
 ) -> Records:
-    path = source.file.path
-    if not isinstance(source.tree, Folder) or path.suffix == ".gz":
-        raise DataError(f"{source.file.name} is packed; unpack it, and give the folder")
+    path = source.plain_path()
     held = columns_of(path)
     image, label, split = _keys(source, held.names, columns)
     names = class_label_names(held.features, label)

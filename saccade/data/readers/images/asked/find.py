@@ -1,0 +1,105 @@
+"""Where a folder, archive or file has rows about images, by what each part is named after.
+
+train.jsonl, valid.jsonl, test.jsonl        also train_questions.jsonl, annotations/train.csv,
+train/metadata.jsonl                        and parts such as train-00000-of-00002.parquet
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from saccade.data.readers.images.asked.forms import ASKED_FORMS, AskedForm
+from saccade.data.readers.images.asked.tables import TABLES
+from saccade.data.readers.images.classes.find import splits_among
+from saccade.data.readers.images.classes.tables import split_stem
+from saccade.data.readers.images.named import holds_images
+from saccade.data.readers.images.source import (
+    ANNOTATIONS,
+    TableFile,
+    TableSource,
+    single_source,
+    table_file,
+    table_source,
+)
+from saccade.data.readers.images.tree import Tree, join, tree_of
+from saccade.data.readers.report import listed
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems
+from saccade.errors import DataError
+from saccade.printable import printable
+
+WHOLE = ""  # the name of what is named after no split
+ENDINGS = ", ".join(f".{form}" for form in TABLES)
+_SAID = ("metadata", "annotations")
+_BELOW = ("", ANNOTATIONS, "data")
+
+Parts = dict[str, list[TableSource]]
+
+
+def find_asked(data: Path, form: AskedForm[Any]) -> Parts:
+    """All parts of the data, by what they are named after; WHOLE is one that is all train."""
+    single = not holds_images(data)
+    if single and table_file(data.name, "", "").form in TABLES:
+        return {WHOLE: [single_source(data)]}
+    if single and data.exists():
+        raise DataError(
+            f"{printable(data)}: {form.name} are read from a folder, .tar, .zip or {ENDINGS} file; "
+            "give one"
+        )
+    tree, base = tree_of(data)
+    while not (found := _parts(tree, base, form)):
+        folders = tree.folders(base)
+        if len(folders) != 1:
+            held = listed([*folders, *tree.files(base)]) or "nothing"
+            raise DataError(
+                f"{printable(data)} has no {form.name}: no {ENDINGS} file; it holds {held}"
+            )
+        base = join(base, folders[0])
+    return found
+
+
+def _parts(tree: Tree, base: str, form: AskedForm[Any]) -> Parts:
+    every = _tables(tree, base, form)
+    named = {entry.stem for entry in every if _named_after_split(entry.stem)}
+    below = {
+        stem: _tables(tree, join(base, name), form)
+        for stem, name in splits_among(tree.folders(base)).items()
+    }
+    folders = {stem: entries for stem, entries in below.items() if entries}
+    if named and (fitting_stems("train", named) or not folders):
+        parts = {stem: [one for one in every if one.stem == stem] for stem in sorted(named)}
+        return {stem: _sources(tree, mine, whole=False) for stem, mine in parts.items()}
+    if folders:
+        return {stem: _sources(tree, mine, whole=False) for stem, mine in folders.items()}
+    return {WHOLE: _sources(tree, every, whole=True)} if every else {}
+
+
+def _tables(tree: Tree, base: str, form: AskedForm[Any]) -> list[TableFile]:
+    """The files of a folder that may hold this form, by what they are named after."""
+    others = {word for other in ASKED_FORMS if other is not form for word in other.words}
+    tail = re.compile(rf"[._-]?({'|'.join((*form.words, *_SAID))})$")
+    found: list[TableFile] = []
+    for below in _BELOW:
+        if below and below not in tree.folders(base):
+            continue
+        for name in tree.files(join(base, below)):
+            entry = table_file(name, base, join(base, below, name))
+            stem = SHARD.sub("", entry.stem.lower())
+            if entry.form in TABLES and not others & set(re.split(r"[._-]", stem)):
+                found.append(replace(entry, stem=split_stem(tail.sub("", stem) or stem)))
+    return found
+
+
+def _named_after_split(stem: str) -> bool:
+    return any(fitting_stems(split, [stem]) for split in SPLITS)
+
+
+def _sources(tree: Tree, entries: list[TableFile], *, whole: bool) -> list[TableSource]:
+    """One file, or the parts of one."""
+    if len(entries) > 1 and not all(SHARD.search(Path(entry.name).stem) for entry in entries):
+        names = listed([entry.name for entry in entries])
+        what = ", named after no split" if whole else " for one split"
+        raise DataError(
+            f"{printable(tree.path)} has {names}{what}; keep one of them, or give one file"
+        )
+    return [table_source(tree, entry, whole=whole) for entry in entries]

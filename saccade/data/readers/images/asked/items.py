@@ -1,0 +1,38 @@
+"""What a row says of an image: a question, a phrase for a part of it, sentences to choose from."""
+
+from dataclasses import dataclass, field
+
+from saccade.data.readers.images.boxes.checks import Four
+
+
+@dataclass(frozen=True)
+class AskedItem:
+    """Something about the image of that number; `file` and `line` are for messages."""
+
+    image: int
+    file: str = field(default="", compare=False, kw_only=True)
+    line: int = field(default=0, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class ImageQuestion(AskedItem):
+    """A question with what people answered, each as often as it was given."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Referred(AskedItem):
+    """A phrase and what it refers to: left, top, right, bottom, shares of the upright image."""
+
+    text: str
+    box: Four
+
+
+@dataclass(frozen=True)
+class Choice(AskedItem):
+    """Sentences of which one is right: that of the number `right`, from 0."""
+
+    texts: tuple[str, ...]
+    right: int

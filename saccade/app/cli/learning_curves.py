@@ -79,12 +79,13 @@ def _panel(title: str, curves: list[SeedCurve]) -> CurvePanel:
 
 
 def _curve(curve: SeedCurve, *, named: bool) -> Curve:
-    points, several = curve.points, len(curve.runs) > 1
+    points = curve.points
+    banded = points if len(curve.runs) > 1 else []
     return Curve(
         curve.name,
-        [(point.update, point.mean) for point in points],
+        [(float(point.update), point.mean) for point in points],
         named=named,
         marked=len(points) <= MARKED,
-        low=tuple((point.update, point.smallest) for point in points if several),
-        high=tuple((point.update, point.largest) for point in points if several),
+        low=tuple((float(point.update), point.smallest) for point in banded),
+        high=tuple((float(point.update), point.largest) for point in banded),
     )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from saccade.errors import ConfigError
 from saccade.printable import printable
@@ -15,6 +15,7 @@ from saccade.train.settings import HARMLESS
 _SEED_OF_NAME = re.compile(r"(?:[-_.= ]+(?:seed|run|s)[-_.= ]*\d*)?[-_.= ]*$")
 
 
+@runtime_checkable
 class ComparedRun(Protocol):
     """A run, and the figure by which it is compared."""
 

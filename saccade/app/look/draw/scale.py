@@ -39,9 +39,10 @@ def plain_scale(values: list[float], *, wanted: int = 8) -> Scale:
 
 def count_scale(most: int, *, wanted: int = 8) -> Scale:
     """From none to the most, with some round numbers between."""
-    step = max(1, round(_step(max(1, most), wanted)))
-    ticks = tuple((float(n), f"{n:,}") for n in range(0, max(1, most) + 1, step))
-    return Scale(0.0, float(max(1, most)), ticks)
+    high = float(max(1, most))
+    step = max(1, round(_step(high, wanted)))
+    ticks = tuple((float(n), f"{n:,}") for n in range(0, int(high) + 1, step))
+    return Scale(0.0, high, ticks)
 
 
 def _step(spread: float, wanted: int) -> float:

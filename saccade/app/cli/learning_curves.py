@@ -10,6 +10,7 @@ from saccade.app.look.draw.canvas import Canvas
 from saccade.app.look.draw.curves import MOST, Curve, CurvePanel, draw_curves
 from saccade.app.look.draw.scale import count_scale, plain_scale
 
+SPREAD = "; a line is the mean over seeds, its band from the smallest to the largest"
 MARKED = 25  # points that are seen one by one; more would hide their line
 
 
@@ -61,7 +62,11 @@ def draw_learning(curves: Sequence[SeedCurve], held_out: str) -> Canvas:
         for data, title in data_titles(curve.data for curve in curves).items()
     ]
     several = any(len(curve.runs) > 1 for curve in curves)
-    spread = "; over seeds the mean, from the smallest to the largest" if several else ""
+    spread = (
+        "; a line is the mean over seeds, its band from the smallest to the largest"
+        if several
+        else ""
+    )
     return draw_curves(panels, title=held_out + spread, x_title="updates", y_title=held_out)
 
 

@@ -228,6 +228,7 @@ class TaskSettings(ABC):
     budget_unit: ClassVar[str] = "tokens"  # in which batches and the rate of training are counted
     example: ClassVar[str] = '"…"'  # what `saccade predict RUN` may be given
     fitted: ClassVar[frozenset[str]] = frozenset()  # fields of a model that the data decide
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "perplexity"})  # of its figures
 
     data: str = ""
 

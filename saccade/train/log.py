@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from saccade.errors import ConfigError, WriteError
+from saccade.errors import ConfigError, RunError, WriteError
+from saccade.printable import printable
+from saccade.regular import regular_file
 from saccade.train.files import explain, finite, open_own, refuse_link, replace_file
+
+HELD_OUT = "valid_"  # before the name of a figure of validation
+LARGEST = 1e300  # what is drawn must leave room for sums
 
 
 class Log:
@@ -33,6 +38,38 @@ class Log:
     def close(self) -> None:
         if self._board is not None:
             self._board.close()
+
+
+def read_validations(path: Path) -> dict[int, dict[str, float]]:
+    """The held-out figures of a diary, by update; those that are no number are left out.
+
+    A line that is torn, or of somebody else, belongs to no update.
+    """
+    regular_file(path, RunError)
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RunError(f"{printable(path)} cannot be read: {error.strerror}") from error
+    found: dict[int, dict[str, float]] = {}
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        match row:
+            case {"step": int(step), **rest} if 0 <= step < 1 << 53:
+                found.setdefault(step, {}).update(_held_out(rest))
+            case _:
+                continue
+    return {step: figures for step, figures in sorted(found.items()) if figures}
+
+
+def _held_out(row: dict[str, Any]) -> dict[str, float]:
+    return {
+        name.removeprefix(HELD_OUT): float(value)
+        for name, value in row.items()
+        if name.startswith(HELD_OUT) and type(value) in (int, float) and abs(value) < LARGEST
+    }
 
 
 def _step(line: bytes) -> float:

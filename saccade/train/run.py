@@ -21,7 +21,7 @@ from saccade.train.distributed import World, join_world
 from saccade.train.fine_tuning import check_fine_tuning
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
-from saccade.train.log import Log
+from saccade.train.log import HELD_OUT, Log
 from saccade.train.memory import check_memory, outline
 from saccade.train.optimizer import rate_scales
 from saccade.train.recipe import Recipe
@@ -255,7 +255,7 @@ def _validate(
 ) -> None:
     validated = trainer.validate()
     if log is not None:
-        log.write(validated.step, {f"valid_{k}": v for k, v in validated.figures.items()})
+        log.write(validated.step, {HELD_OUT + k: v for k, v in validated.figures.items()})
         if validated.best:
             learnt = [name for name, p in trainer.model.named_parameters() if p.requires_grad]
             adapter = adapter_files(trainer.kept, learnt=learnt, base=recipe.init)

@@ -215,6 +215,21 @@ COMPARE = [
     Wrong("compare {lm} --figure top1", "there are: loss", "compare {lm} --figure loss"),
     Wrong("compare {lm} --split test", "`saccade eval ", "eval {lm} --split test --keep"),
     Wrong("compare {lm} --split ../x", "is no name of a split"),
+    Wrong(
+        "compare {lm} --x updates --split test",
+        "leave --split out, or --x updates",
+        "compare {lm} --x updates",
+    ),
+    Wrong(
+        "compare {lm} --x updates --by start",
+        "every run is a line, with its seeds; leave --by out",
+        "compare {lm} --x updates -o x.svg",
+    ),
+    Wrong(
+        "compare {lm} --x updates --figure top1",
+        "there are: loss, perplexity",
+        "compare {lm} --x updates --figure perplexity",
+    ),
     Wrong("eval {cls} --keep --data few", "leave --data out", "eval {cls} --keep"),
 ]
 

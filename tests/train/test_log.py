@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.errors import WriteError
-from saccade.train.log import Log
+from saccade.errors import RunError, WriteError
+from saccade.train.log import Log, read_validations
 
 
 def steps(path: Path) -> list[int]:
@@ -24,24 +24,54 @@ def test_resuming_forgets_what_lies_beyond_the_checkpoint(tmp_path: Path) -> Non
     assert path.read_bytes().splitlines()[:4] == before[:4]
 
 
-@pytest.mark.parametrize(
-    "torn",
-    [
-        b'{"step": 3, "lo',
-        b'{"step": 3',
-        b'"step"',
-        b"3",
-        b"\xff\xfe",
-        b"{}",
-        b'{"step": "x"}',
-        b"[",
-    ],
-)
+TORN = [
+    b'{"step": 3, "lo',
+    b'{"step": 3',
+    b'"step"',
+    b"3",
+    b"\xff\xfe",
+    b"{}",
+    b'{"step": "x"}',
+    b"[",
+]
+
+
+@pytest.mark.parametrize("torn", TORN)
 def test_a_torn_line_belongs_to_no_step(torn: bytes, tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1}\n{"step": 2}\n' + torn)
     Log(path, after=9).write(3, {})
     assert steps(path) == [1, 2, 3]
+
+
+def test_validations_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    log = Log(path, after=0)
+    log.write(1, {"loss": 2.0})
+    log.write(2, {"valid_AP": 0.1 + 0.2, "valid_loss": float("nan")})
+    log.write(4, {"valid_AP": 1})
+    assert read_validations(path) == {2: {"AP": 0.1 + 0.2}, 4: {"AP": 1.0}}
+
+
+FOREIGN = [
+    b'{"step": -1, "valid_AP": 1.0}',
+    b'{"step": 1e3, "valid_AP": 1.0}',
+    *(b'{"step": 3, "valid_AP": %s}' % value for value in (b"true", b"1e999", b"NaN", b'"a"')),
+    b'{"step": 3, "valid_AP": 1%s}' % (b"0" * 400),
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("line", [*TORN, *FOREIGN])
+def test_lines_of_nobody_are_no_validations(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(line + b'\n{"step": 2, "valid_AP": 0.5}\n' + line)
+    assert read_validations(path) == {2: {"AP": 0.5}}
+
+
+def test_a_folder_is_no_diary(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is a directory where a file should be"):
+        read_validations(tmp_path)
 
 
 def test_a_number_survives_the_log_to_its_last_bit(tmp_path: Path) -> None:

@@ -1,14 +1,18 @@
-"""`saccade compare RUN …`: finished runs beside one another, as a table and as a figure."""
+"""`saccade compare RUN …`: runs beside one another, as a table and as a figure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
 from saccade.app.cli.inputs import say_written
+from saccade.app.cli.learning_curves import describe_curve, draw_learning, print_curves
 from saccade.app.cli.output import counting, print_json, show_table, tell, warnings_said
+from saccade.app.compare.curves import curves_of, read_curve
 from saccade.app.compare.runs import SERIES, SIZES, FinishedRun, SeedGroup, points_of, read_finished
+from saccade.app.compare.seeds import ComparedRun, data_titles
+from saccade.app.look.draw.canvas import Canvas
 from saccade.app.look.draw.chart import Mark, Panel, draw_chart
 from saccade.app.look.draw.figure import write
 from saccade.errors import ConfigError
@@ -16,6 +20,7 @@ from saccade.printable import printable
 
 Size = Literal["compute", "multiply-adds", "parameters", "seen", "labels"]
 Series = Literal["family", "start"]
+R = TypeVar("R", bound=ComparedRun)
 TITLES = {
     "compute": "training compute in FLOPs",
     "multiply-adds": "multiply-adds of a forward pass",
@@ -30,7 +35,7 @@ def compare_command(
     /,
     *,
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    x: Size | None = None,
+    x: Size | Literal["updates"] | None = None,
     by: Series | None = None,
     figure: str = "",
     split: str = "",
@@ -45,10 +50,14 @@ def compare_command(
     line for each family of models, a panel for each data set. With --x labels they are set against
     how many labelled items there were to learn from, a line for each start.
 
+    With --x updates it is how they learn: the figure of every validation, of runs that are still
+    running too; a line for each run, or for those that differ in nothing but the seed.
+
     Args:
         runs: folders of runs.
         out: a .svg or .png file.
-        x: what the figure is drawn against; training compute where all runs have it counted.
+        x: what the figure is drawn against; training compute where all runs have it counted;
+            updates for curves.
         by: what the runs of a line have in common: the family of models, or what they started
             from (--init), which is the default with --x labels.
         figure: such as top1; by default the one that decided which weights are best.
@@ -59,11 +68,11 @@ def compare_command(
         raise ConfigError("name runs to compare: saccade compare runs/*")
     if out is not None and out.suffix not in (".svg", ".png"):
         raise ConfigError(f"{printable(out.name)} must end in .svg or .png")
-    found: list[FinishedRun] = []
-    with counting("reading", shown=len(runs) > 1) as progress:
-        for number, run in enumerate(runs):
-            found.append(read_finished(Path(run), figure=figure, split=split))
-            progress(number + 1, len(runs))
+    if x == "updates":
+        _refuse_beside_updates(by, split)
+        _compare_curves(runs, out, figure, json=json)
+        return
+    found = _read(runs, lambda path: read_finished(path, figure=figure, split=split))
     against = _against(found, x)
     points = points_of(found, against=against, by=by or ("start" if x == "labels" else "family"))
     held_out = f"{found[0].label}, {split or 'validation'}"
@@ -72,12 +81,48 @@ def compare_command(
     else:
         _print(points, held_out)
     if out is not None:
-        unit = found[0].recipe.task.budget_unit
-        with warnings_said():
-            titles = {"x_title": TITLES[against].format(unit), "y_title": held_out}
-            canvas = draw_chart(_panels(points), **titles)
-            drawn = canvas.png() if out.suffix == ".png" else canvas.svg().encode()
-        say_written(write(out, drawn))
+        title = TITLES[against].format(found[0].recipe.task.budget_unit)
+        _write(out, lambda: draw_chart(_panels(points), x_title=title, y_title=held_out))
+
+
+def _refuse_beside_updates(by: Series | None, split: str) -> None:
+    """What says nothing of a run that is still learning."""
+    if split:
+        raise ConfigError(
+            f"--split {printable(split)}: with --x updates figures are those of validation, for "
+            "others are not kept on the way; leave --split out, or --x updates"
+        )
+    if by is not None:
+        raise ConfigError(
+            f"--by {by}: with --x updates every run is a line, with its seeds; leave --by out"
+        )
+
+
+def _compare_curves(runs: Sequence[str], out: Path | None, figure: str, *, json: bool) -> None:
+    found = _read(runs, lambda path: read_curve(path, figure=figure))
+    curves, held_out = curves_of(found), f"{found[0].label}, validation"
+    if json:
+        print_json([describe_curve(curve, held_out) for curve in curves])
+    else:
+        print_curves(curves, held_out)
+    if out is not None:
+        _write(out, lambda: draw_learning(curves, held_out))
+
+
+def _read(runs: Sequence[str], one: Callable[[Path], R]) -> list[R]:
+    found: list[R] = []
+    with counting("reading", shown=len(runs) > 1) as progress:
+        for number, run in enumerate(runs):
+            found.append(one(Path(run)))
+            progress(number + 1, len(runs))
+    return found
+
+
+def _write(out: Path, draw: Callable[[], Canvas]) -> None:
+    with warnings_said():
+        canvas = draw()
+        drawn = canvas.png() if out.suffix == ".png" else canvas.svg().encode()
+    say_written(write(out, drawn))
 
 
 def _against(runs: list[FinishedRun], asked: Size | None) -> Size:
@@ -95,19 +140,12 @@ def _against(runs: list[FinishedRun], asked: Size | None) -> Size:
     return asked
 
 
-def _titles(points: list[SeedGroup]) -> dict[tuple[str, str], str]:
-    """What each of the data is called: its name, or where it lies if another has the name too."""
-    every = dict.fromkeys(point.data for point in points)
-    names = [name for _, name in every]
-    return {
-        (place, name): name if names.count(name) == 1 else f"{name}: {printable(place)}"
-        for place, name in every
-    }
-
-
 def _panels(points: list[SeedGroup]) -> list[Panel]:
     """Points that their place tells apart need no names."""
-    panels = {data: Panel(title, {}) for data, title in _titles(points).items()}
+    panels = {
+        data: Panel(title, {})
+        for data, title in data_titles(point.data for point in points).items()
+    }
     for point in points:
         x, values = point.size(point.against), point.values
         assert x is not None
@@ -133,7 +171,7 @@ def _print(points: list[SeedGroup], held_out: str) -> None:
     several = any(len(point.runs) > 1 for point in points)
     spread = ("runs", "smallest", "largest") if several else ()
     head = (points[0].by, "run", *sizes.values(), held_out, *spread)
-    for number, (data, title) in enumerate(_titles(points).items()):
+    for number, (data, title) in enumerate(data_titles(point.data for point in points).items()):
         if number:
             tell("")
         tell(f"{title}:")

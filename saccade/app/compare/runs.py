@@ -4,27 +4,23 @@ Runs that differ in nothing but the seed are one point, with their mean and thei
 are set against is a function of a run, and so is the line that a point is on.
 """
 
-import json
 import math
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from saccade.app.compare.seeds import by_seed, shared_name
 from saccade.errors import ConfigError, RunError
 from saccade.models import series
 from saccade.printable import printable
 from saccade.train.folder import RunFolder
 from saccade.train.memory import count_parameters
-from saccade.train.recipe import Recipe, to_table
+from saccade.train.recipe import Recipe
 from saccade.train.scores import kept_scores
-from saccade.train.settings import HARMLESS
 
 # Forward, and twice as much backward; a multiply-add is two operations.
 PASSES, OPERATIONS = 3, 2
-_SEED_OF_NAME = re.compile(r"(?:[-_.= ]+(?:seed|run|s)[-_.= ]*\d*)?[-_.= ]*$")
 
 
 @dataclass(frozen=True)
@@ -57,15 +53,6 @@ class FinishedRun:
     def start(self) -> str:
         """What its weights were before it learnt this."""
         return f"from {Path(self.recipe.init).name}" if self.recipe.init else "from nothing"
-
-    @property
-    def key(self) -> str:
-        """Equal for runs that differ in nothing but the seed."""
-        table = to_table(self.recipe)
-        harmless = {*HARMLESS, "seed"}
-        how = {name: value for name, value in table["train"].items() if name not in harmless}
-        parts = table["model"], table["task"], how, table.get("changes"), table.get("init")
-        return json.dumps(parts, sort_keys=True, default=str)
 
 
 def read_finished(path: Path, *, figure: str, split: str) -> FinishedRun:
@@ -145,11 +132,7 @@ class SeedGroup:
     @property
     def name(self) -> str:
         """What the folders of its runs have in common."""
-        first, *others = (run.path.resolve().name for run in self.runs)
-        if not others:
-            return first
-        columns = takewhile(lambda marks: len(set(marks)) == 1, zip(first, *others))
-        return _SEED_OF_NAME.sub("", "".join(marks[0] for marks in columns)) or first
+        return shared_name(self.runs)
 
     @property
     def values(self) -> list[float]:
@@ -183,32 +166,9 @@ def points_of(
     runs: Iterable[FinishedRun], *, against: str = "compute", by: str = "family"
 ) -> list[SeedGroup]:
     """Runs by what but the seed sets them apart, in the order of data, series and size."""
-    every = list(runs)
-    figures = {run.figure: run.path for run in every}
-    if len(figures) > 1:
-        told = ", ".join(f"{printable(name)} ({printable(at)})" for name, at in figures.items())
-        raise ConfigError(
-            f"the runs are decided by different figures: {told}; compare runs of one kind, or name "
-            "a --figure that all have"
-        )
-    groups: dict[str, list[FinishedRun]] = {}
-    for run in every:
-        group = groups.setdefault(run.key, [])
-        for other in group:
-            if other.recipe.train.seed == run.recipe.train.seed:
-                raise ConfigError(
-                    f"{printable(other.path)} and {printable(run.path)} are one run twice: settings"
-                    " and seed are equal; leave one out"
-                )
-        group.append(run)
-    of_seeds = (tuple(sorted(group, key=_seed)) for group in groups.values())
-    points = [SeedGroup(group, against, by) for group in of_seeds]
+    points = [SeedGroup(group, against, by) for group in by_seed(runs)]
     where = list(dict.fromkeys(point.data for point in points))
     return sorted(points, key=lambda p: (where.index(p.data), p.series, _sizes(p), p.name))
-
-
-def _seed(run: FinishedRun) -> int:
-    return run.recipe.train.seed
 
 
 def _sizes(point: SeedGroup) -> tuple[float, ...]:

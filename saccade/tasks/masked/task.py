@@ -60,6 +60,7 @@ class MaskedSettings(TextSettings):
 
     budget_unit: ClassVar[str] = "masked words"
     example: ClassVar[str] = '"The old ___ is here."'
+    lower_is_better: ClassVar[frozenset[str]] = TextSettings.lower_is_better | {"replaced"}
 
     field: str = "text"
     unit: Unit = "lines"

@@ -22,6 +22,7 @@ from saccade.data.readers.labelled_texts.read import (
 from saccade.data.readers.labelled_texts.rows import LabelledText, TextColumns
 from saccade.data.vocabulary import Level
 from saccade.errors import ConfigError, DataError
+from saccade.metrics.understanding import LOWER_IS_BETTER
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.printable import printable
 from saccade.tasks.base import (
@@ -74,6 +75,7 @@ class UnderstandingSettings(TextSettings):
 
     budget_unit: ClassVar[str] = "labels"  # of texts, or of words
     fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "labels", "head"})
+    lower_is_better: ClassVar[frozenset[str]] = TextSettings.lower_is_better | LOWER_IS_BETTER
 
     task: str = TextColumns.task
     text: str = ""

@@ -71,7 +71,7 @@ def draw_chart(panels: list[Panel], *, x_title: str, y_title: str) -> Canvas:
     top = LEGEND * lines
     canvas = Canvas(columns * cell_wide, top + rows * cell_high, f"{y_title} against {x_title}")
     for place, text, number in legend:
-        canvas.strokes.append(_marker(place, number))
+        canvas.strokes.append(marker(place, number))
         canvas.words.append(Words((place[0] + 12, place[1]), text, size=13))
     for number, panel in enumerate(panels):
         row, column = divmod(number, columns)
@@ -112,7 +112,7 @@ def _series(canvas: Canvas, field: ChartField, panel: Panel, names: list[str]) -
             (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)
             taken.append((x - 2 * CAP, top - CAP, x + 2 * CAP, bottom + CAP))
             canvas.strokes += _error_bar(field, mark, colour)
-        canvas.strokes += [_marker(place, number) for place in places]
+        canvas.strokes += [marker(place, number) for place in places]
     canvas.words += [_label(field, mark, taken) for mark in panel.marks if mark.name]
 
 
@@ -125,11 +125,11 @@ def _error_bar(field: ChartField, mark: Mark, colour: str) -> Iterator[Stroke]:
         yield Stroke(((x - CAP, y), (x + CAP, y)), colour, 1.2)
 
 
-def _marker(place: Place, number: int) -> Stroke:
+def marker(place: Place, number: int, half: float = MARK) -> Stroke:
     """A regular shape; those of later series are hollow."""
     colour = COLOURS[number % len(COLOURS)]
     corners, turn = SIDES[number % len(SIDES)]
-    size = MARK * (1.0 if corners > 5 else 1.25)
+    size = half * (1.0 if corners > 5 else 1.25)
     angles = [math.radians(turn + 360 * corner / corners) for corner in range(corners)]
     points = tuple(
         (place[0] + size * math.sin(angle), place[1] - size * math.cos(angle)) for angle in angles

@@ -1,12 +1,14 @@
-"""Curves over shares of both axes, each with its name where it ends: no legend to look things up.
+"""Curves, each with its name where it ends: no legend to look things up.
 
 Names stand in a column on the right; thin lines lead there, level from the end of each curve to the
 edge of the field and slanting from there on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from saccade.app.look.draw.canvas import Canvas, Place, Stroke, Words
+from saccade.app.look.draw.chart import marker
 from saccade.app.look.draw.field import (
     ABOVE,
     BELOW,
@@ -23,6 +25,7 @@ from saccade.app.look.draw.text import text_width
 from saccade.printable import printable
 
 SIZE, LINE = 12, 15.0  # of a name, and from one to the next
+DOT = 3.0  # half a marker
 LEADER = 44.0  # from the field to the names
 INK, QUIET = "#141820", "#ccd2da"
 MOST = int(HIGH / LINE)  # names in a column
@@ -31,41 +34,52 @@ SHARES = Scale(0.0, 1.0, tuple((n / 5, f"{n / 5:.1f}") for n in range(6)))
 
 @dataclass(frozen=True)
 class Curve:
-    """Some points with a name; one that is not `named` stays in the background."""
+    """Some points with a name; one that is not `named` stays in the background.
+
+    Those that are `marked` are seen; around them may be a band, from `low` to `high`.
+    """
 
     name: str
     points: list[Place]
     main: bool = False
     named: bool = True
+    marked: bool = False
+    low: tuple[Place, ...] = ()
+    high: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
 class CurvePanel:
-    """Curves on the same axes."""
+    """Curves on the same axes, which are of shares unless said otherwise."""
 
     title: str
     curves: list[Curve]
+    x: Scale = SHARES
+    y: Scale = SHARES
 
 
 def draw_curves(panels: list[CurvePanel], *, title: str, x_title: str, y_title: str) -> Canvas:
-    """Panels beside one another; what stands at the same place in each has the same colour."""
+    """Panels, two in a row; what stands at the same place in each has the same colour."""
     names = [curve.name for panel in panels for curve in panel.curves if curve.named]
     room = LEADER + max((text_width(printable(name), SIZE) for name in names), default=0.0) + RIGHT
-    cell = LEFT + WIDE + room
-    head = 40.0
-    width = max(len(panels) * cell, 32.0 + text_width(printable(title), 14))
-    canvas = Canvas(width, head + ABOVE + HIGH + BELOW, title)
+    wide, high = LEFT + WIDE + room, ABOVE + HIGH + BELOW
+    head, columns = 40.0, min(2, len(panels)) or 1
+    width = max(columns * wide, 32.0 + text_width(printable(title), 14))
+    canvas = Canvas(width, head + -(-len(panels) // columns) * high, title)
     canvas.words.append(Words((16.0, 22.0), title, size=14))
     for number, panel in enumerate(panels):
-        field = ChartField(number * cell + LEFT, head + ABOVE, SHARES, SHARES)
+        row, column = divmod(number, columns)
+        left, top = column * wide + LEFT, head + row * high + ABOVE
+        field = ChartField(left, top, panel.x, panel.y)
         draw_axes(canvas, field, panel.title, x_title, y_title)
         _draw_panel(canvas, field, panel)
     return canvas
 
 
 def _draw_panel(canvas: Canvas, field: ChartField, panel: CurvePanel) -> None:
-    """The main curve lies in front."""
+    """The main curve lies in front, bands behind all."""
     drawn = [(curve, _colour(curve, number)) for number, curve in enumerate(panel.curves)]
+    canvas.strokes += _bands(field, drawn)
     drawn.sort(key=lambda one: (one[0].main, one[0].named))
     named = [(curve, colour) for curve, colour in drawn if curve.named]
     ends = [field.place(*curve.points[-1]) for curve, _ in named]
@@ -81,6 +95,21 @@ def _draw_panel(canvas: Canvas, field: ChartField, panel: CurvePanel) -> None:
     for curve, colour in drawn:
         points = tuple(field.place(*point) for point in curve.points)
         canvas.strokes.append(Stroke(points, colour, 3.0 if curve.main else 1.5))
+    for number, curve in enumerate(panel.curves):
+        if curve.marked and curve.named:
+            places = (field.place(*point) for point in curve.points)
+            canvas.strokes += [marker(place, number, DOT) for place in places]
+
+
+def _bands(field: ChartField, drawn: list[tuple[Curve, str]]) -> Iterator[Stroke]:
+    """All areas, then all edges, so that no band hides how far another reaches."""
+    banded = [(curve, pale(colour)) for curve, colour in drawn if curve.low]
+    for curve, colour in banded:
+        around = tuple(field.place(*point) for point in (*curve.low, *reversed(curve.high)))
+        yield Stroke(around, pale(colour), 0.0, fill=pale(colour))
+    for curve, colour in banded:
+        for edge in (curve.low, curve.high):
+            yield Stroke(tuple(field.place(*point) for point in edge), colour, 0.8)
 
 
 def _colour(curve: Curve, number: int) -> str:

@@ -30,12 +30,25 @@ def plain_scale(values: list[float], *, wanted: int = 8) -> Scale:
     least, most = min(values), max(values)
     spread = most - least or abs(most) * 0.1 or 1.0
     low, high = least - MARGIN * spread, most + MARGIN * spread
-    power = 10.0 ** math.floor(math.log10((high - low) / wanted))
-    step = next(n * power for n in (1, 2, 5, 10) if (high - low) / (n * power) <= wanted)
+    step = _step(high - low, wanted)
     first, last = math.ceil(low / step), math.floor(high / step)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     ticks = tuple((n * step, f"{n * step:.{digits}f}") for n in range(first, last + 1))
     return Scale(low, high, ticks)
+
+
+def count_scale(most: int, *, wanted: int = 8) -> Scale:
+    """From none to the most, with some round numbers between."""
+    high = float(max(1, most))
+    step = max(1, round(_step(high, wanted)))
+    ticks = tuple((float(n), f"{n:,}") for n in range(0, int(high) + 1, step))
+    return Scale(0.0, high, ticks)
+
+
+def _step(spread: float, wanted: int) -> float:
+    """A round number that goes into it not more often than wanted."""
+    power = 10.0 ** math.floor(math.log10(spread / wanted))
+    return next(n * power for n in (1, 2, 5, 10) if spread / (n * power) <= wanted)
 
 
 def log_scale(values: list[float]) -> Scale:

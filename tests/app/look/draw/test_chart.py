@@ -13,7 +13,7 @@ from PIL import Image
 from saccade.app.look.draw.canvas import Canvas
 from saccade.app.look.draw.chart import Mark, Panel, draw_chart
 from saccade.app.look.draw.field import HIGH, LEFT, WIDE
-from saccade.app.look.draw.scale import Scale, log_scale, plain_scale
+from saccade.app.look.draw.scale import Scale, count_scale, log_scale, plain_scale
 from saccade.app.look.draw.text import text_width
 
 values = st.lists(st.floats(1e-3, 1e21), min_size=1, max_size=6)
@@ -41,6 +41,17 @@ def test_a_plain_axis_holds_its_values_and_has_ticks_to_read(drawn: list[float])
     if 0 < max(drawn) - min(drawn) < 1e-6 * max(map(abs, drawn)) or 0 < max(map(abs, drawn)) < 1e-9:
         return  # as good as equal
     check_ticks(plain_scale(drawn), drawn)
+
+
+@given(st.integers(1, 1 << 53))
+def test_an_axis_of_counts_begins_with_none_and_ends_with_the_most(most: int) -> None:
+    scale = count_scale(most)
+    ticks = [value for value, _ in scale.ticks]
+    assert (scale.share(0.0), scale.share(float(most)), ticks[0]) == (0.0, 1.0, 0.0)
+    assert ticks == sorted(set(ticks))
+    assert 2 <= len(ticks) <= 9
+    assert max(ticks) <= scale.high
+    assert all(text == f"{value:,.0f}" for value, text in scale.ticks)
 
 
 def test_ticks_say_what_they_are() -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -12,9 +12,12 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.data import shapes
+from saccade.data.answers import AnswerSet
+from saccade.data.readers.images.asked.forms import QUESTIONS
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.joint.asked import read_about_images
 from saccade.tasks.joint.batch import JointBatch, read_together, seen_regions
 from saccade.tasks.joint.data import JointSettings, drawn_scenes
 from saccade.tasks.joint.task import JointLearning, TextsOfImages
@@ -35,13 +38,34 @@ class AnsweringSettings(JointSettings):
     """
 
     example: ClassVar[str] = 'photo.jpg "what colour is it?"'
-    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "labels", "region_classes"})
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "labels"})
 
     answers: int = 3000
     sees: Sees = "both"
 
     def prepare(self, how: Preparation) -> Task[Any]:
         return Answering(self, how)
+
+
+class Asked(NamedTuple):
+    """What people answered to a question, and what it takes, where that is known."""
+
+    answers: tuple[str, ...]
+    takes: str = ""
+
+
+def read_questions(
+    settings: AnsweringSettings, split: str | None, progress: Progress
+) -> TextsOfImages:
+    """A split of the user's questions, or of those about shapes; None is all of a single file."""
+    if settings.data:
+        read = read_about_images(settings, split, QUESTIONS, progress)
+        return read._replace(truth=[Asked(said.item.answers) for said in read.truth])
+    sighted = drawn_scenes(settings, split or "test", progress)
+    asked = [shapes.questions(scene) for scene in sighted.scenes]
+    texts = [tuple(one.text for one in some) for some in asked]
+    truth = [Asked((one.answer,), one.takes) for some in asked for one in some]
+    return TextsOfImages(sighted, texts, truth)
 
 
 class Answering(JointLearning):
@@ -53,69 +77,80 @@ class Answering(JointLearning):
     def __init__(self, settings: AnsweringSettings, how: Preparation) -> None:
         self.settings = settings
         super().__init__(settings, how)
-        self.names_of_answers = _most_frequent(self.train_truth, settings.answers)
-        self._numbers = {name: place for place, name in enumerate(self.names_of_answers)}
+        given = [one.answers for one in self.train_truth]
+        self.answers = AnswerSet.most_frequent(given, settings.answers)
+        unknown = self.answers.unknown([one.answers for one in self.valid_truth])
+        self.report += [f"validation: {unknown}"] * bool(unknown)
 
     def read(self, split: str, progress: Progress) -> TextsOfImages:
-        sighted = drawn_scenes(self.settings, split, progress)
-        asked = [shapes.questions(scene) for scene in sighted.scenes]
-        texts = [tuple(one.text for one in some) for some in asked]
-        return TextsOfImages(sighted, texts, [(one.answer,) for some in asked for one in some])
+        return read_questions(self.settings, split, progress)
+
+    @property
+    def sizes(self) -> str:
+        return f"{super().sizes}, {len(self.answers):,} answers"
 
     def fit(self, model: ModelConfig) -> ModelConfig:
         assert isinstance(model, VilbertConfig)
-        labels, words = len(self.names_of_answers), len(self.vocabulary)
+        labels, words = len(self.answers), len(self.vocabulary)
         return replace(model, head="answers", labels=labels, vocabulary=words, contrast=False)
 
     def assets(self) -> dict[str, bytes]:
-        names = json.dumps({"answers": self.names_of_answers}, ensure_ascii=False, indent=1)
-        return {**tokenizer_asset(self.vocabulary), ASSET: names.encode()}
+        return {**tokenizer_asset(self.vocabulary), ASSET: answers_asset(self.answers)}
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
-        targets = torch.zeros(len(texts), len(self.names_of_answers))
-        for row, text in enumerate(texts.tolist()):
-            given = truth[text]
-            for answer in set(given):
-                place = self._numbers.get(answer)
-                if place is not None:
-                    targets[row, place] = min(1.0, given.count(answer) * 10 / (3 * len(given)))
-        return batch._replace(asked={"targets": targets})
+        given = [truth[text].answers for text in texts.tolist()]
+        return batch._replace(asked={"targets": targets(self.answers, given)})
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
         """Σ BCE(σ(z), share), over the answers and the questions."""
-        targets = batch.asked["targets"]
-        z = self.scores(model, batch)[: len(targets)].float()
-        return {"answers": F.binary_cross_entropy_with_logits(z, targets, reduction="sum")}
-
-    def scores(self, model: Vilbert, batch: JointBatch) -> Float[Tensor, "T labels"]:
-        """Of each answer, from what the model may see."""
-        sees = self.settings.sees
-        if sees == "both":
-            return model.answers(read_together(model, batch))
-        regions = seen_regions(model, batch.seen)
-        text = batch.text
-        if sees == "question":
-            blind = torch.zeros_like(regions.features), torch.zeros_like(regions.boxes)
-            regions = regions._replace(features=blind[0], boxes=blind[1])
-        else:
-            text = text._replace(tokens=torch.zeros_like(text.tokens))
-        return model.answers(model(text, batch.types, regions, batch.of))
+        true = batch.asked["targets"]
+        z = answer_scores(model, batch, self.settings.sees)[: len(true)]
+        return {"answers": F.binary_cross_entropy_with_logits(z, true, reduction="sum")}
 
     def validate(self, model: Any, device: torch.device) -> dict[str, float]:
-        right = total = loss = 0.0
+        right = loss = 0.0
         with torch.no_grad():
             for batch in self.validation(device):
-                targets = batch.asked["targets"]
-                z = self.scores(model, batch).float()
-                right += float(targets.gather(1, z.argmax(dim=1, keepdim=True)).sum())
-                loss += float(F.binary_cross_entropy_with_logits(z, targets, reduction="sum"))
-                total += len(targets)
+                true = batch.asked["targets"]
+                z = answer_scores(model, batch, self.settings.sees)
+                right += float(true.gather(1, z.argmax(dim=1, keepdim=True)).sum())
+                loss += float(F.binary_cross_entropy_with_logits(z, true, reduction="sum"))
+        total = len(self.valid_truth)
         return {"accuracy": right / total, "loss": loss / total}
 
 
-def _most_frequent(truth: Iterable[tuple[str, ...]], most: int) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
-    for given in truth:
-        for answer in given:
-            counts[answer] = counts.get(answer, 0) + 1
-    return tuple(sorted(counts, key=lambda one: (-counts[one], one))[:most])
+def answer_scores(model: Vilbert, batch: JointBatch, sees: Sees) -> Float[Tensor, "T labels"]:
+    """Of each answer, from what the model may see."""
+    if sees == "both":
+        return model.answers(read_together(model, batch)).float()
+    regions, text = seen_regions(model, batch.seen), batch.text
+    if sees == "question":
+        nothing = torch.zeros_like(regions.features), torch.zeros_like(regions.boxes)
+        regions = regions._replace(features=nothing[0], boxes=nothing[1])
+    else:
+        text = text._replace(tokens=torch.zeros_like(text.tokens))
+    return model.answers(model(text, batch.types, regions, batch.of)).float()
+
+
+def targets(answers: AnswerSet, given: Iterable[tuple[str, ...]]) -> Float[Tensor, "T labels"]:
+    """How right each answer is to each question."""
+    rows = list(given)
+    made = torch.zeros(len(rows), len(answers))
+    for row, some in enumerate(rows):
+        for place, score in answers.scores(some).items():
+            made[row, place] = score
+    return made
+
+
+def answers_asset(answers: AnswerSet) -> bytes:
+    """What a run keeps of them."""
+    return json.dumps({"answers": answers.names}, ensure_ascii=False, indent=1).encode()
+
+
+def read_answers_asset(raw: bytes) -> AnswerSet:
+    """The inverse; a ValueError if it cannot be."""
+    match json.loads(raw):
+        case {"answers": [*names]} if all(isinstance(name, str) for name in names):
+            return AnswerSet(tuple(names))
+        case _:
+            raise ValueError("answers is not there")

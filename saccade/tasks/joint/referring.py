@@ -5,16 +5,18 @@ from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.data import shapes
 from saccade.data.boxes import iou
+from saccade.data.readers.images.asked.forms import REFERRING
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.joint.asked import read_about_images, square_boxes
 from saccade.tasks.joint.batch import JointBatch, seen_regions
 from saccade.tasks.joint.data import JointSettings, drawn_scenes
 from saccade.tasks.joint.task import JointLearning, TextsOfImages
@@ -37,6 +39,24 @@ class ReferringSettings(JointSettings):
         return Referring(self, how)
 
 
+def read_phrases(
+    settings: ReferringSettings, split: str | None, progress: Progress
+) -> TextsOfImages:
+    """A split of the user's phrases, or of those about shapes; None is all of a single file.
+
+    What is true of a phrase is its box, by its corners on the square image.
+    """
+    if settings.data:
+        read = read_about_images(settings, split, REFERRING, progress)
+        boxes = [square_boxes([said.item.box], said.size, settings.fit)[0] for said in read.truth]
+        return read._replace(truth=boxes)
+    sighted = drawn_scenes(settings, split or "test", progress)
+    said = [shapes.referring(scene) for scene in sighted.scenes]
+    texts = [tuple(one.text for one in some) for some in said]
+    boxes = [sighted.boxes[image, one.thing] for image, some in enumerate(said) for one in some]
+    return TextsOfImages(sighted, texts, boxes)
+
+
 class Referring(JointLearning):
     """Implements `Task[JointBatch]`."""
 
@@ -48,11 +68,7 @@ class Referring(JointLearning):
         super().__init__(settings, how)
 
     def read(self, split: str, progress: Progress) -> TextsOfImages:
-        sighted = drawn_scenes(self.settings, split, progress)
-        said = [shapes.referring(scene) for scene in sighted.scenes]
-        texts = [tuple(one.text for one in some) for some in said]
-        boxes = [sighted.boxes[image, one.thing] for image, some in enumerate(said) for one in some]
-        return TextsOfImages(sighted, texts, boxes)
+        return read_phrases(self.settings, split, progress)
 
     def fit(self, model: ModelConfig) -> ModelConfig:
         assert isinstance(model, VilbertConfig)
@@ -77,17 +93,20 @@ class Referring(JointLearning):
         return {"regions": (each * (pair < len(boxes))).sum()}
 
     def validate(self, model: Any, device: torch.device) -> dict[str, float]:
-        right = total = 0.0
-        with torch.no_grad():
-            for batch in self.validation(device):
-                boxes = batch.asked["boxes"]
-                regions = seen_regions(model, batch.seen)
-                found = model(batch.text, batch.types, regions, batch.of)
-                shared, pair = _shared(found, regions, boxes)
-                best = best_regions(model.chosen(found).float(), pair, len(boxes))
-                right += float((shared[best] >= MEANT).sum())
-                total += len(boxes)
-        return {"accuracy": right / total}
+        batches = self.validation(device)
+        right = torch.cat([points_right(model, batch) for batch in batches])
+        return {"accuracy": float(right.float().mean())}
+
+
+@torch.no_grad()
+def points_right(model: Vilbert, batch: JointBatch) -> Bool[Tensor, " T"]:
+    """Whether the likeliest region of each phrase shares half of its box at least."""
+    boxes = batch.asked["boxes"]
+    regions = seen_regions(model, batch.seen)
+    found = model(batch.text, batch.types, regions, batch.of)
+    shared, pair = _shared(found, regions, boxes)
+    best = best_regions(model.chosen(found).float(), pair, len(boxes))
+    return (shared[best] >= MEANT).cpu()
 
 
 def best_regions(
@@ -97,7 +116,7 @@ def best_regions(
     most = z.new_full((pairs,), -torch.inf).scatter_reduce_(0, pair, z, "amax")
     places = torch.arange(len(z), device=z.device)
     first = torch.where(z == most[pair], places, len(z))
-    return torch.full_like(pair[:pairs], len(z)).scatter_reduce_(0, pair, first, "amin")
+    return pair.new_full((pairs,), len(z)).scatter_reduce_(0, pair, first, "amin")
 
 
 def _shared(

@@ -109,10 +109,14 @@ class JointLearning(ABC):
 
     def validation(self, device: torch.device) -> Iterator[JointBatch]:
         """All held-out texts, in order."""
-        data = self._valid
-        for images in torch.arange(len(data.sighted)).split(VALIDATED):
-            texts = torch.arange(int(data.first[images[0]]), int(data.first[images[-1] + 1]))
-            if len(texts):
-                of = data.image_of[texts] - images[0]
-                batch = self.made(data, images, texts, of)
-                yield self.ask(batch, texts, self.valid_truth).to(device)
+        for images, texts, of in in_order(self._valid):
+            batch = self.made(self._valid, images, texts, of)
+            yield self.ask(batch, texts, self.valid_truth).to(device)
+
+
+def in_order(data: SightedTexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Images some at a time, all texts about them, and which of these images each is about."""
+    for images in torch.arange(len(data.sighted)).split(VALIDATED):
+        texts = torch.arange(int(data.first[images[0]]), int(data.first[images[-1] + 1]))
+        if len(texts):
+            yield images, texts, data.image_of[texts] - images[0]

@@ -1,0 +1,118 @@
+"""Scoring joint models on images and texts that they were not trained on."""
+
+import time
+from typing import Any
+
+import torch
+
+from saccade.data.answers import AnswerSet
+from saccade.tasks.base import LengthBound, Progress, silent
+from saccade.tasks.joint.answering import (
+    AnsweringSettings,
+    answer_scores,
+    read_questions,
+    targets,
+)
+from saccade.tasks.joint.batch import SightedTexts
+from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.fitting import FittingSettings
+from saccade.tasks.joint.referring import ReferringSettings, points_right, read_phrases
+from saccade.tasks.joint.retrieval import recalls
+from saccade.tasks.joint.task import TextsOfImages, in_order
+from saccade.tasks.joint.tool import JointTool
+
+ALL = LengthBound(1 << 30, "")
+
+
+def encoded(tool: JointTool, read: TextsOfImages, what: str) -> tuple[SightedTexts, list[Any]]:
+    """What was read as tokens, and what is true of each text that the model can take."""
+    longest = tool.model.longest
+    bound = ALL if longest is None else LengthBound(longest, "--model.longest")
+    texts, _, kept = SightedTexts.of(read.sighted, read.texts, tool.vocabulary, bound, what)
+    return texts, [read.truth[i] for i in kept.tolist()]
+
+
+@torch.no_grad()
+def evaluate_answers(
+    tool: JointTool,
+    answers: AnswerSet,
+    *,
+    split: str | None,
+    settings: AnsweringSettings,
+    reading: Progress = silent,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """How right the likeliest answers are, by what people said; by what questions take as well."""
+    data, truth = encoded(tool, read_questions(settings, split, reading), "questions")
+    begun, found, by_kind = time.perf_counter(), list[float](), dict[str, list[float]]()
+    for images, texts, of in in_order(data):
+        batch = data.batch(images, texts, of).to(tool.device)
+        asked = [truth[text] for text in texts.tolist()]
+        best = answer_scores(tool.model, batch, settings.sees).argmax(dim=1, keepdim=True).cpu()
+        scores = targets(answers, [one.answers for one in asked]).gather(1, best)[:, 0].tolist()
+        found += scores
+        for one, score in zip(asked, scores):
+            by_kind.setdefault(one.takes, []).append(score)
+        progress(len(found), len(truth))
+    by_kind.pop("", None)
+    return {
+        "split": split or "all",
+        "questions": len(found),
+        "images": len(data.sighted),
+        "seconds": time.perf_counter() - begun,
+        "accuracy": sum(found) / len(found),
+        "by_kind": {name: sum(some) / len(some) for name, some in sorted(by_kind.items())},
+        "unknown_answers": sum(not answers.scores(one.answers) for one in truth),
+    }
+
+
+def evaluate_fitting(
+    tool: JointTool,
+    *,
+    split: str | None,
+    settings: FittingSettings,
+    reading: Progress = silent,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Images found by sentences, and sentences by images, each among all of the split."""
+    data, _ = encoded(tool, read_captions(settings, split, reading), "sentences")
+    begun, images = time.perf_counter(), torch.arange(len(data.sighted))
+    found = recalls(
+        tool.model, data, images, tool.device, shortlist=settings.shortlist, progress=progress
+    )
+    return {
+        "split": split or "all",
+        "images": len(images),
+        "sentences": len(data.texts),
+        "seconds": time.perf_counter() - begun,
+        "shortlist": settings.shortlist if tool.model.contrast is not None else 0,
+        **{f"{way}_recall": {f"R@{k}": x for k, x in some.items()} for way, some in found.items()},
+    }
+
+
+def evaluate_referring(
+    tool: JointTool,
+    *,
+    split: str | None,
+    settings: ReferringSettings,
+    reading: Progress = silent,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """How often the likeliest region shares half of the true box; and by chance."""
+    read = read_phrases(settings, split, reading)
+    data, truth = encoded(tool, read, "phrases")
+    begun, right = time.perf_counter(), list[bool]()
+    for images, texts, of in in_order(data):
+        boxes = torch.stack([truth[text] for text in texts.tolist()])
+        batch = data.batch(images, texts, of)._replace(asked={"boxes": boxes})
+        right += points_right(tool.model, batch.to(tool.device)).tolist()
+        progress(len(right), len(truth))
+    choices = data.sighted.counts[data.image_of].clamp(min=1).float()
+    return {
+        "split": split or "all",
+        "phrases": len(right),
+        "images": len(data.sighted),
+        "seconds": time.perf_counter() - begun,
+        "accuracy": sum(right) / len(right),
+        "chance": float((1 / choices).mean()) if tool.wants_boxes else None,
+    }

@@ -5,7 +5,7 @@ from typing import Any
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.asked.forms import AskedForm, Item
-from saccade.data.readers.images.asked.row import AskedRow
+from saccade.data.readers.images.asked.row import REGIONS, SIDES, AskedRow
 from saccade.data.readers.images.boxes.checks import Four, Size
 from saccade.data.readers.images.boxes.jsonl import FILES
 from saccade.data.readers.images.boxes.rows import header_size
@@ -24,6 +24,7 @@ class AskedImages:
         self.regions: list[tuple[Four, ...] | None] = []
         self._numbers: dict[Key, int] = {}
         self._sizes: dict[Key, Size] = {}
+        self._written: dict[int, dict[str, Any]] = {}  # regions as the rows have them
         self._said: dict[int, str] = {}  # where the regions of an image were given
 
     def item(
@@ -39,7 +40,11 @@ class AskedImages:
         key = image.path, image.name
         number = self._numbers.get(key, len(self.rows))
         row = AskedRow(fields, number, lambda: self._size(key, image), file, line)
-        item, regions = form.item(row), row.regions()
+        item = form.item(row)
+        written = {name: fields[name] for name in (*REGIONS, *SIDES) if name in fields}
+        if written == self._written.get(number):
+            return item  # checking hundreds of boxes once is enough
+        regions = row.regions()
         if regions is not None:
             self._refuse_others(number, regions)
         if number == len(self.rows):
@@ -48,6 +53,7 @@ class AskedImages:
             self.regions.append(None)
         if regions is not None and self.regions[number] is None:
             self.regions[number] = regions
+            self._written[number] = written
             self._said[number] = f"{Path(file).name}:{line}"
         return item
 

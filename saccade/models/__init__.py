@@ -8,6 +8,8 @@ from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.detection import detr
 from saccade.models.detection.config import DetrConfig
+from saccade.models.joint import vilbert
+from saccade.models.joint.config import VilbertConfig
 from saccade.models.text import (
     bert,
     convolutional,
@@ -57,6 +59,7 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "mvit": MvitConfig,
     "convnext": ConvNextConfig,
     "detr": DetrConfig,
+    "vilbert": VilbertConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -79,6 +82,7 @@ PRESETS: dict[str, ModelConfig] = {
     **mvit.PRESETS,
     **convnext.PRESETS,
     **detr.PRESETS,
+    **vilbert.PRESETS,
 }
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from saccade.models.detection.detr import Detr
+from saccade.models.joint.vilbert import Vilbert
 from saccade.models.names import (
     bert,
     convnext,
@@ -45,11 +46,13 @@ LIBRARIES: dict[type[nn.Module], dict[str, Names]] = {
     Gpt: gpt.LIBRARIES,
     Transformer: marian.LIBRARIES,
     Detr: detr.LIBRARIES,
+    Vilbert: bert.TEXT_STREAM,
 }
 # Names that a file may have for one tensor, the first of which is in a table.
 TIED: dict[type[nn.Module], tuple[tuple[str, ...], ...]] = {
     Bert: bert.TIED,
     Electra: bert.TIED,
+    Vilbert: bert.TIED,
     Gpt: gpt.TIED,
     Transformer: marian.TIED,
 }
@@ -70,6 +73,7 @@ HEADS: dict[type[nn.Module], Head] = {
     MobileNet: Head(("classifier.1",)),
     Bert: Head(bert.HEAD, zero=False),
     Detr: Head(detr.HEAD, zero=False),
+    Vilbert: Head(("answer", "fit", "choose", "tells", "words"), zero=False),
     ForeignEncoder: Head(("pooler", "classifier", "tagger"), zero=False),
 }
 

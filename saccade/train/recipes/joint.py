@@ -1,0 +1,88 @@
+"""Recipes that read images and texts together."""
+
+from saccade.data.shapes import ShapesSettings
+from saccade.models.joint import vilbert
+from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.fitting import FittingSettings
+from saccade.tasks.joint.pretraining import JointPretrainingSettings
+from saccade.tasks.joint.referring import ReferringSettings
+from saccade.train.recipe import Recipe
+from saccade.train.settings import TrainSettings
+
+_NANO, _SMALL = vilbert.PRESETS["vilbert-nano"], vilbert.PRESETS["vilbert-small"]
+_ON_SHAPES = TrainSettings(
+    steps=2000,
+    batch_tokens=256,
+    optimizer="muon",
+    learning_rate=2e-3,
+    schedule="cosine",
+    warmup=50,
+    weight_decay=0.1,
+    validate_every=250,
+)
+_SEVERAL = ShapesSettings(fewest=2)  # of a single object many scenes have the same to say
+_ON_PHOTOS = TrainSettings(
+    steps=6000,
+    batch_tokens=256,
+    optimizer="muon",
+    learning_rate=1e-3,
+    encoder_rate=0.2,
+    schedule="cosine",
+    warmup=300,
+    weight_decay=0.1,
+    ema=0.998,
+    validate_every=500,
+    precision="bfloat16",
+)
+
+
+def _vilbert(about: str, task: JointPretrainingSettings | FittingSettings) -> Recipe:
+    return Recipe(
+        about=about, system="S24", lecture="ViLBERT", model=_SMALL, task=task, train=_ON_PHOTOS
+    )
+
+
+MEASURED: dict[str, Recipe] = {
+    "vilbert-photos": _vilbert(
+        "ViLBERT pre-trained on photographs with captions",
+        JointPretrainingSettings(image=128, texts=5),
+    ),
+    "vilbert-retrieval-photos": _vilbert(
+        "ViLBERT finds photographs by sentences, and sentences by photographs",
+        FittingSettings(image=128, texts=5),
+    ),
+}
+BUILT_IN: dict[str, Recipe] = {
+    "vilbert": Recipe(
+        about="words and regions in two streams, pre-trained on captions",
+        system="S24",
+        lecture="ViLBERT",
+        model=_NANO,
+        task=JointPretrainingSettings(shapes=_SEVERAL, scenes=10_000),
+        train=_ON_SHAPES,
+    ),
+    "vilbert-questions": Recipe(
+        about="ViLBERT answers questions about images",
+        system="S24",
+        lecture="ViLBERT",
+        model=_NANO,
+        task=AnsweringSettings(texts=8, scenes=10_000),
+        train=_ON_SHAPES,
+    ),
+    "vilbert-retrieval": Recipe(
+        about="ViLBERT finds images by sentences, and sentences by images",
+        system="S24",
+        lecture="ViLBERT",
+        model=_NANO,
+        task=FittingSettings(shapes=_SEVERAL, scenes=10_000),
+        train=_ON_SHAPES,
+    ),
+    "vilbert-referring": Recipe(
+        about="ViLBERT tells which part of an image a phrase means",
+        system="S24",
+        lecture="ViLBERT",
+        model=_NANO,
+        task=ReferringSettings(texts=8, scenes=10_000),
+        train=_ON_SHAPES,
+    ),
+}

@@ -112,9 +112,10 @@ class JointPretraining(JointLearning):
         chosen, emptied = choose_regions(regions, overlap=model.config.regions == "boxes")
         alone = model.alone(batch.text, batch.types, regions.hidden(emptied))
         found = model.joined(alone, batch.of)
+        kinds = asked["kinds"].flatten()[batch.seen.which.tokens]
         losses = {
             "words": hidden_words(model, found, asked["at"], asked["labels"]),
-            "regions": hidden_regions(model, found, regions, chosen, asked["kinds"]),
+            "regions": hidden_regions(model, found, regions, chosen, kinds, batch.texts),
             **fitting(model, alone, batch, model.fits(found)),
         }
         return {name: loss * batch.tokens for name, loss in losses.items()}
@@ -137,7 +138,7 @@ def fitting(
 ) -> dict[str, Float[Tensor, ""]]:
     """Texts with their images against texts with others; before they meet, too."""
     T, images = batch.texts, len(batch.seen.images)
-    z = model.compared(alone)[:T].float() if model.contrast is not None else None
+    z = model.compared(alone)[:T, :images].float() if model.contrast is not None else None
     losses = dict[str, Tensor]()
     wrong = None
     if images > 1:

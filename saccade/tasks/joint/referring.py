@@ -123,8 +123,7 @@ def _shared(
     found: Streams, regions: RegionRows, boxes: Float[Tensor, "T 4"]
 ) -> tuple[Float[Tensor, " regions"], Int[Tensor, " regions"]]:
     """How much of its phrase's box each region shares, and which pair it is of."""
-    assert found.which is not None
-    places = torch.arange(len(found.which), device=boxes.device)
-    pair = torch.bucketize(places, found.region_starts, right=True) - 1
+    assert found.beside is not None, "words and regions have not met"
+    which, pair = found.beside.which, found.beside.pair
     true = boxes[pair.clamp(max=len(boxes) - 1)]
-    return iou(regions.boxes[found.which], true)[0], pair
+    return iou(regions.boxes[which], true)[0], pair

@@ -43,13 +43,16 @@ def _together(parts: list[Streams]) -> Streams:
             before += int(ends[-1])
         starts.append(torch.cat(found))
     longest = max(p.longest[0] for p in parts), max(p.longest[1] for p in parts)
+    counts = {part.slots if part.equal else None for part in parts}
+    slots = counts.pop() if len(counts) == 1 else None  # of all images
     return Streams(
         torch.cat([part.words for part in parts]),
         torch.cat([part.regions for part in parts]),
         starts[0],
         starts[1],
         longest,
-        all(part.equal for part in parts),
+        slots=slots,
+        equal=slots is not None,
     )
 
 

@@ -107,6 +107,11 @@ class JointBatch(NamedTuple):
         """How many there are, without those that only fill a shape."""
         return len(self.text.lengths)
 
+    @property
+    def counted(self) -> float:
+        """How much each text counts: nothing where a process was left without any."""
+        return self.tokens / self.texts
+
     def filled(self) -> "JointBatch":
         """With as many words and regions as many other batches have. Texts that fill up are about
         image 0, and nothing is asked of them.
@@ -160,13 +165,15 @@ class SightedTexts:
             raise DataError(f"{sighted.report}: no {what} has a word to learn from")
         frame = TextFrame.of(vocabulary, 1, example)
         rows = TextRows.singles(EncodedLines.of(vocabulary, every, whole_words=False), frame)
-        short = (rows.lengths <= bound.tokens) & (rows.lengths > frame.special)
+        empty, long = rows.lengths <= frame.special, rows.lengths > bound.tokens
+        short = ~(empty | long)
         if not short.any():
             raise DataError(f"{sighted.report}: {bound.none_fits(what)}")
         image = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(t) for t in texts]))
         counts = image[short].bincount(minlength=len(texts))
         first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        told = bound.report(int((~short).sum()), what)
+        told = bound.report(int(long.sum()), what)
+        told += [f"left out: {int(empty.sum()):,} {what} without a word"] * bool(empty.any())
         return cls(sighted, rows.where(short), first), told, short.nonzero()[:, 0]
 
     @cached_property

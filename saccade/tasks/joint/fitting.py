@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
@@ -52,8 +51,7 @@ class Fitting(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def fit(self, model: ModelConfig) -> ModelConfig:
-        assert isinstance(model, VilbertConfig)
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
         return replace(model, head="fit", vocabulary=len(self.vocabulary))
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
@@ -75,8 +74,7 @@ class JointPretraining(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def fit(self, model: ModelConfig) -> ModelConfig:
-        assert isinstance(model, VilbertConfig)
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
         classes = len(self.names) if model.regions == "boxes" else 0
         words = len(self.vocabulary)
         return replace(model, head="pretraining", vocabulary=words, region_classes=classes)

@@ -25,10 +25,13 @@ def alone_states(
     parts, of = list[Streams](), list[Tensor]()
     for number, some in enumerate(images.split(READ)):
         texts = torch.cat([torch.arange(int(data.first[i]), int(data.first[i + 1])) for i in some])
-        about = data.image_of[texts]
-        of.append(torch.searchsorted(some, about) + number * READ)
-        batch = data.batch(some, texts, of[-1]).to(device)
-        parts.append(model.alone(batch.text, batch.types, seen_regions(model, batch.seen)))
+        of.append(torch.searchsorted(some, data.image_of[texts]) + number * READ)
+        any_text = texts if len(texts) else torch.zeros(1, dtype=torch.long)
+        batch = data.batch(some, any_text, torch.zeros_like(any_text)).to(device)
+        part = model.alone(batch.text, batch.types, seen_regions(model, batch.seen))
+        if not len(texts):  # the images may be found all the same
+            part = part._replace(words=part.words[:0], word_starts=part.word_starts[:1])
+        parts.append(part)
     return _together(parts), torch.cat(of).to(device)
 
 

@@ -119,4 +119,4 @@ def _ranked(
     order = few.gather(1, z.argsort(dim=1, descending=True))
     hits = right.gather(1, order)
     some = right.any(dim=1)  # an image may have no sentence
-    return {k: float(hits[some, :k].any(dim=1).float().mean()) for k in RANKS}
+    return {k: float(hits[some, :k].any(dim=1).double().mean()) for k in RANKS}

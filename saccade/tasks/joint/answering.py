@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.config import check_positive
 from saccade.data import shapes
 from saccade.data.answers import AnswerSet
 from saccade.data.readers.images.asked.forms import QUESTIONS
@@ -41,6 +42,10 @@ class AnsweringSettings(JointSettings):
 
     answers: int = 3000
     sees: Sees = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "answers")
 
     def prepare(self, how: Preparation) -> Task[Any]:
         return Answering(self, how)

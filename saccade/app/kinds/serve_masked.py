@@ -9,7 +9,8 @@ from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length
 from saccade.errors import DataError
-from saccade.tasks.masked.filler import BlankFiller, FilledText
+from saccade.tasks.masked.blanks import FilledText
+from saccade.tasks.masked.filler import BlankFiller
 
 BEST = 5  # words for each blank, where a request does not say how many
 

@@ -33,7 +33,7 @@ class MaskedServing(Serving):
         if not given.strip():
             raise invalid("there is nothing to read in an empty text", "text")
         try:
-            return check_length(run, len(tool.read(given).tokens), tool.fills.longest)
+            return check_length(run, len(tool.blanks.read(given).tokens), tool.fills.longest)
         except DataError as error:
             raise invalid(str(error), "text") from error
 

@@ -106,7 +106,7 @@ def look_command(
 
     With --out it goes to a file: .html is a page that works without a network, with every layer and
     head, and how well the sentence would fit without a region; .png and .svg are images for papers;
-    .json has the numbers. A page may hold many: saccade look RUN --split test --rows 24 -o page.html
+    .json has the numbers. A page may hold many: saccade look RUN --split test -o page.html
 
     Args:
         run: folder of the run.

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,7 +61,7 @@ class PairOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """How a kind's predictions are printed: lines of each, in their order or the likeliest first."""
+    """How a kind's predictions are printed: in their order, or the likeliest first."""
 
     show: Show
     best: int = 5
@@ -222,7 +222,7 @@ class PairLookOptions:
     """
 
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
-    select: Selection = Selection()
+    select: Selection = field(default_factory=Selection)
     compare: str | None = None
     split: str | None = None
     rows: int | None = None

@@ -157,7 +157,7 @@ class RegionsEntry:
     """The regions of an image that a text is about, the whole image first; boxes are left, top,
     right and bottom as shares of the image's sides.
 
-    `without` is how likely `of_what` would be with nothing to be seen in each region, and `with_all`
+    `without` is how likely `of_what` would be with nothing to be seen in each region, `with_all`
     with all of them. Where a phrase means one: `chances` has how likely each is meant, `meant` the
     likeliest, and `truth` where it truly lies, if that is known.
     """

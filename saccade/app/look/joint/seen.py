@@ -81,7 +81,7 @@ def seen_pair(tool: PairTool, subject: PairSubject, *, best: int) -> SeenPair:
             n: (a.name, b.name) for n, (a, b) in trace.axes.items() if {a.name, b.name} <= both
         }
         seen = {name: trace[name].cpu() for name in trace if name in sides}
-    axis = next(b for name, (a, b) in trace.axes.items() if sides.get(name) == (WORDS, REGIONS))
+    axis = next(b for name, (_, b) in trace.axes.items() if sides.get(name) == (WORDS, REGIONS))
     (answer,) = tool.told(found, rows, [image], [text], best)
     return SeenPair(image, text, answer, seen, sides, axis, rows.boxes.cpu())
 

@@ -40,7 +40,7 @@ class PairSubject:
     def of(
         cls, tool: PairTool, image: AnyImage, text: str, regions: RegionBoxes | None, name: str = ""
     ) -> "PairSubject":
-        """The user's. What is shown is what the model sees: all of it, or the square cut from it."""
+        """The user's. People see what the model does: all of it, or the square cut from it."""
         whole = tool.settings.fit == "squeeze"
         shown = (
             ShownImage.in_full(image, name=name) if whole else ShownImage.of(image, tool, name=name)

@@ -80,7 +80,7 @@ def read_region_file(path: Path) -> RegionFile:
 
 def pixel_box(value: Any, where: str, *, sides: bool = False) -> Sides:
     """Four numbers, by corners or by left, top, width and height."""
-    numbers: list[Any] = value if isinstance(value, list | tuple) else []
+    numbers: list[Any] = list(value) if isinstance(value, list | tuple) else []
     if len(numbers) != 4 or not all(_is_number(one) for one in numbers):
         raise DataError(
             f"{where}: a box is [left, top, right, bottom] in pixels, not {value!r:.60}"

@@ -159,7 +159,8 @@ class RegionsEntry:
 
     `without` is how likely `of_what` would be with nothing to be seen in each region, `with_all`
     with all of them. Where a phrase means one: `chances` has how likely each is meant, `meant` the
-    likeliest, and `truth` where it truly lies, if that is known.
+    likeliest, and `truth` where it truly lies, if that is known. `named` says that another answer
+    may be asked about, by its name.
     """
 
     asked: str
@@ -170,6 +171,7 @@ class RegionsEntry:
     chances: list[float] = field(default_factory=list[float])
     meant: int | None = None
     truth: list[float] | None = None
+    named: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from saccade.app.look.document import (
     RegionsEntry,
     SiteEntry,
 )
-from saccade.app.look.joint.seen import ACROSS, WORDS, SeenPair, seen_pair
+from saccade.app.look.joint.seen import WORDS, SeenPair, seen_pair
 from saccade.app.look.joint.subject import PairSubject, PairTruth
 from saccade.app.look.settings import LookSettings, NamedModel
 from saccade.app.look.site import EIGHT_BITS, site_entry
@@ -129,8 +129,11 @@ def _classes(seen: SeenPair, truth: PairTruth, target: str, with_all: float) -> 
     else:
         fits = answer.fits or 0.0
         guesses = sorted([Guess(FITS, fits), Guess(DOES_NOT, 1 - fits)], key=lambda one: -one[1])
-        said = guesses[0].label
-        target, true = FITS, [FITS if truth.fits else DOES_NOT] * (truth.fits is not None)
+        said = target = guesses[0].label
+        with_all, true = (
+            guesses[0].probability,
+            [FITS if truth.fits else DOES_NOT] * (truth.fits is not None),
+        )
     return ClassEntry(
         said=[said],
         guesses=[(label, round(p, 6)) for label, p in guesses],
@@ -179,6 +182,7 @@ def _regions(
         chances=_rounded(seen.answer.chances),
         meant=seen.answer.region,
         truth=None if true is None else _rounded(true.tolist()),
+        named=bool(tool.names),
     )
 
 
@@ -188,7 +192,7 @@ def _rounded(numbers: Sequence[float]) -> list[float]:
 
 def _sites(seen: SeenPair, room: float, blobs: Blobs) -> list[SiteEntry]:
     """Between the streams first; within them where there is room for it."""
-    across = {name: one for name, one in seen.sites.items() if name.endswith(ACROSS)}
+    across = {n: one for n, one in seen.sites.items() if seen.sides[n][0] != seen.sides[n][1]}
     within = {name: one for name, one in seen.sites.items() if name not in across}
     sites = [
         _mean_entry(name, one, seen.sides[name], blobs)

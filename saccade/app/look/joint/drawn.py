@@ -99,6 +99,7 @@ def pair_look(
         caption=caption,
         document=document,
         boxes=_marked(seen),
+        peaks=_heaviest(seen, rows),
     )
     matrix = MatrixLook(words, seen.labels, rows, title, caption, document)
     return PairLook(film, matrix, seen.answer, seen)
@@ -132,6 +133,13 @@ def over_image(
     for box, weight in zip(inside, rows[:, 1:].T):
         maps = torch.maximum(maps, box * weight[:, None, None])
     return maps, Lattice(FINE, FINE, 0.5, 1.0)
+
+
+def _heaviest(seen: SeenPair, rows: Float[Tensor, "words n"]) -> tuple[list[float], ...]:
+    """The box that each word looked at most; it may be the whole image. Cells need none."""
+    if seen.axis.kind == "grid":
+        return ()
+    return tuple(seen.boxes[int(at)].tolist() for at in rows.argmax(dim=1))
 
 
 def _marked(seen: SeenPair) -> tuple[MarkedBox, ...]:

@@ -16,7 +16,8 @@ from saccade.attention.look.looking import looking
 from saccade.tasks.joint.pairs import PairAnswer, PairImage, PairText, PairTool
 
 WORDS, REGIONS = "words", "regions"
-ACROSS = "cross_attention"  # how the sites end where the streams look at one another
+ACROSS = ".cross"  # how the sites end where the streams look at one another
+STREAMS = {"text": WORDS, "words": WORDS, "regions": REGIONS}  # axes, as the model names them
 MOST_KEPT = 512  # regions: among more of them, who looks at whom is not kept
 WHOLE = "the image"
 
@@ -75,15 +76,16 @@ def seen_pair(tool: PairTool, subject: PairSubject, *, best: int) -> SeenPair:
     longest = max(len(text.reading.tokens), regions)
     only = ACROSS if regions > MOST_KEPT else ""
     with looking(tool.model, keep=Keep(dense=longest, map_side=0, top=0), only=only) as trace:
-        found, rows = tool.read([image], [text], [0])
-        both = {WORDS, REGIONS}
+        found, given = tool.read([image], [text], [0])
         sides = {
-            n: (a.name, b.name) for n, (a, b) in trace.axes.items() if {a.name, b.name} <= both
+            name: (STREAMS[rows.name], STREAMS[columns.name])
+            for name, (rows, columns) in trace.axes.items()
+            if {rows.name, columns.name} <= STREAMS.keys()
         }
         seen = {name: trace[name].cpu() for name in trace if name in sides}
     axis = next(b for name, (_, b) in trace.axes.items() if sides.get(name) == (WORDS, REGIONS))
-    (answer,) = tool.told(found, rows, [image], [text], best)
-    return SeenPair(image, text, answer, seen, sides, axis, rows.boxes.cpu())
+    (answer,) = tool.told(found, given, [image], [text], best)
+    return SeenPair(image, text, answer, seen, sides, axis, given.boxes.cpu())
 
 
 def _cells(tool: PairTool, image: PairImage) -> int:

@@ -116,15 +116,15 @@ class ImageLook:
         """Whether what is looked at most has an outline of its own, else a ring is around it."""
         return self.hard or bool(self.peaks)
 
-    def mark(self, number: int) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of what marks the place that is looked at most, in a frame.
-
-        Its outline where it is a box or all that was seen, else a ring around its middle.
-        """
-        weights = self.maps[number - 1]
-        cell = int(weights.argmax())
+    def marked(self, number: int) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of what marks that which is looked at most, in a frame."""
         if self.peaks:
             return self.corners(self.peaks[number - 1])
+        return self.mark(self.maps[number - 1])
+
+    def mark(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
+        """Of a cell: its outline where it is all that was seen, else a ring around its middle."""
+        cell = int(weights.argmax())
         if self.hard:
             return self.corners(self.lattice.box(cell))
         radius = min(max(3.0, 0.2 * FRAME / max(weights.shape)), 6.0)
@@ -193,7 +193,7 @@ def _frame(
         draw.rectangle((left, top, right, bottom), outline=colour, width=3 if film.colours else 2)
     if weights.any():
         left, top, right, bottom = (
-            o + SCALE * value for o, value in zip((x, y, x, y), film.mark(number))
+            o + SCALE * value for o, value in zip((x, y, x, y), film.marked(number))
         )
         shape = draw.rectangle if film.outlined else draw.ellipse
         shape((left, top, right, bottom), outline="black", width=4)
@@ -248,9 +248,9 @@ def _svg_map(film: ImageLook, number: int, cells: bool) -> str:
     if number == 0:
         mark = ""
     elif film.outlined:
-        mark = _svg_outline(film.mark(number), 1.6)
+        mark = _svg_outline(film.marked(number), 1.6)
     else:
-        left, top, right, bottom = film.mark(number)
+        left, top, right, bottom = film.marked(number)
         middle = f'cx="{(left + right) / 2:.1f}" cy="{(top + bottom) / 2:.1f}"'
         mark = f'<circle {middle} r="4" fill="none" stroke="white" stroke-width="1.5"/>'
     how = ' style="image-rendering:pixelated"' if cells else ""

@@ -96,7 +96,7 @@ class JointModel:
     def predict(
         self,
         image: Any,
-        text: str | list[str],
+        text: Any,
         boxes: Any = None,
         *,
         best: int = BEST,
@@ -110,7 +110,7 @@ class JointModel:
         """
         many = isinstance(image, list) or isinstance(text, list)
         images: list[Any] = image if isinstance(image, list) else [image]
-        texts: list[str] = text if isinstance(text, list) else [text]
+        texts: list[Any] = text if isinstance(text, list) else [text]
         rows = boxes if isinstance(image, list) and boxes is not None else [boxes] * len(images)
         if len(rows) != len(images):
             raise DataError(f"{len(images)} images have boxes of {len(rows)}; give those of each")
@@ -140,7 +140,7 @@ class JointModel:
         return self.tool.sight(image, regions, name=name)
 
     def predict_pairs(
-        self, pairs: Sequence[tuple[PairImage, str]], *, best: int = BEST
+        self, pairs: Sequence[tuple[PairImage, Any]], *, best: int = BEST
     ) -> list[PairPrediction]:
         """The same for images that were prepared, all at once; each is looked at once."""
         images = list({id(image): image for image, _ in pairs}.values())

@@ -202,8 +202,17 @@ def evaluate(
     split = held_out.choose(asked, splits)
     with counting("reading") as reading, counting("scoring") as progress:
         found = score(model.tool, split=split, settings=asked, reading=reading, progress=progress)
-    held_out.kept(run, found)
+    held_out.kept(run, _flat(found))
     print_json(found) if json else show(found)
+
+
+def _flat(found: dict[str, Any]) -> dict[str, Any]:
+    """Figures within figures under names of their own, for only figures are kept."""
+    flat = dict[str, Any]()
+    for name, value in found.items():
+        parts: dict[str, Any] = value if isinstance(value, dict) else {}
+        flat |= {f"{name}_{key}": x for key, x in parts.items()} or {name: value}
+    return flat
 
 
 @dataclass(frozen=True, kw_only=True)

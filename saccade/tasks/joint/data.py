@@ -93,8 +93,8 @@ class Sighted:
     def of(
         cls,
         images: ImageSource,
-        boxes: list[Float[Tensor, "n 4"]],
-        kinds: list[Int[Tensor, " n"]],
+        boxes: list[Float[Tensor, "_ 4"]],
+        kinds: list[Int[Tensor, " _"]],
         names: tuple[str, ...],
         report: str,
         scenes: list[Scene] | None = None,

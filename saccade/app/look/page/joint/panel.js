@@ -71,11 +71,11 @@ export class JointPanel {
     this.by.hidden = this.#shades().length < 2;
     const said = el("div", { class: "word-host" }, verdictHead(look), ...guessList(look, look.regions.named ? askClass : null, look.regions.chances.length ? "region" : "answer"),
       ...this.#blanks());
-    const about = el("div", { class: "word-part joint-part" }, this.strip.root, said,
-      el("div", { class: "caption map-name" }, this.title, this.badge), this.list.root,
+    const about = el("div", { class: "word-part joint-part" }, this.strip.root, said, this.list.root,
       this.#rule());
-    const body = el("div", { class: "stage-body" },
-      el("div", { class: "stage-part" }, this.stage.root, this.by), about);
+    // The title changes under the pointer: nothing that one points at may move with it.
+    const body = el("div", { class: "stage-body" }, el("div", { class: "stage-part" }, this.stage.root,
+      this.by, el("div", { class: "caption joint-title" }, this.title, this.badge)), about);
     return card(alone ? entry.name : look.run, {
       id: `joint-${number}`, tools: [this.picks, this.tools.bar],
     }, body, this.tools.table);

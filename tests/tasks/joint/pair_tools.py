@@ -19,6 +19,7 @@ from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.joint.tools import AnswerTool, FillingTool, FittingTool, ReferringTool
 
 SIDE = 32
+SEVERAL = next(n for n in range(99) if len(shapes.scene("test", n).objects) > 3)  # objects
 ANSWERS = AnswerSet(("yes", "no", "1", "2", "red", "blue", "ring", "cross"))
 TINY_VILBERT = VilbertConfig(
     width=16,

@@ -8,7 +8,7 @@ from saccade.models.joint.config import RegionKind
 from saccade.tasks.joint.batch import seen_regions
 from saccade.tasks.joint.pairs import PairAnswer, PairImage, PairTool, RegionBoxes
 from saccade.tasks.joint.tool import SightedImage
-from tests.tasks.joint.pair_tools import ANSWERS, HEADS, pair_tool, scene_image
+from tests.tasks.joint.pair_tools import ANSWERS, HEADS, SEVERAL, pair_tool, scene_image
 
 KINDS = list(HEADS)
 REGIONS: tuple[RegionKind, ...] = ("boxes", "cells")
@@ -37,7 +37,7 @@ def test_pairs_give_together_what_each_gives_alone(kind: str, regions: RegionKin
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_order_of_regions_does_not_matter(kind: str) -> None:
-    tool, image = pair_tool(kind), scene_image(1)
+    tool, image = pair_tool(kind), scene_image(SEVERAL)
     order = torch.arange(len(image.given)).flip(0)
     turned = image._replace(
         sighted=SightedImage(image.sighted.pixels, image.sighted.boxes[order]),
@@ -65,7 +65,7 @@ def by_hand(tool: PairTool, image: PairImage, text: str, number: int, aim: int) 
 def test_without_a_region_is_the_model_with_its_features_zeroed(
     kind: str, regions: RegionKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool, image, text = pair_tool(kind, regions), scene_image(1), TEXTS[1]
+    tool, image, text = pair_tool(kind, regions), scene_image(SEVERAL), TEXTS[1]
     (answer,) = tool.answers([image], [tool.read_text(text)])
     aim = tool.aim(answer, None)
     found = tool.without(image, tool.read_text(text), aim)

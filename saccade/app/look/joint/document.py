@@ -37,6 +37,7 @@ MOST_EMPTIED = 128  # regions: of more it is not asked what would be said withou
 TEXT_BYTES = 2 * 4 / 3  # characters to a weight of 16 bits
 MEAN_OF_HEADS = "the heads of each layer are shown as their mean, for they do not fit the budget"
 NOT_AMONG = "where words look at words, and regions at regions, does not fit the budget"
+NO_BOXES = "there are no boxes to look at, so the whole image is the only region"
 TOO_MANY = f"what would be said without a region is asked for up to {MOST_EMPTIED} of them"
 
 
@@ -75,6 +76,8 @@ def _entry(
     axes = seen.axes(tool)
     if answer.blanks:
         axes[WORDS] = _with_choices(axes[WORDS], seen)
+    if tool.wants_boxes and len(seen.boxes) == 1:
+        blobs.note(NO_BOXES)
     aim = tool.aim(answer, how.of)
     without = list[float]()
     if len(seen.boxes) <= MOST_EMPTIED:

@@ -181,6 +181,7 @@ export class ServerBar {
     this.text.parentElement.hidden = !this.takesText;
     this.pair.hidden = !this.takesPairs;
     this.drop.root.hidden = !this.takesImages;
+    this.root.classList.toggle("both", this.takesImages && this.takesText);
     const asked = ASKED[run?.kind] ?? [];
     for (const [name, field] of Object.entries(this.fields)) field.hidden = !asked.includes(name);
     this.suited?.();

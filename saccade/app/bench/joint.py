@@ -149,7 +149,11 @@ class GivenPairs(NamedTuple):
 
     def to(self, device: torch.device) -> "GivenPairs":
         lengths = self.text.lengths  # stay on the CPU
-        moved: GivenPairs = tree_map(lambda x: x.to(device) if isinstance(x, Tensor) else x, self)
+
+        def move(x: Any) -> Any:
+            return x.to(device) if isinstance(x, Tensor) else x
+
+        moved: GivenPairs = tree_map(move, self)
         return moved._replace(text=moved.text._replace(lengths=lengths))
 
     def pinned(self) -> "GivenPairs":

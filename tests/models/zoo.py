@@ -49,9 +49,7 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
 # which have their own zoos
 OTHERS = CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig | VilbertConfig
 PRESETS_SHRUNK = {
-    name: shrunk(config)
-    for name, config in PRESETS.items()
-    if not isinstance(config, OTHERS)
+    name: shrunk(config) for name, config in PRESETS.items() if not isinstance(config, OTHERS)
 }
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 

@@ -149,11 +149,7 @@ class GivenPairs(NamedTuple):
 
     def to(self, device: torch.device) -> "GivenPairs":
         lengths = self.text.lengths  # stay on the CPU
-
-        def move(x: Any) -> Any:
-            return x.to(device) if isinstance(x, Tensor) else x
-
-        moved: GivenPairs = tree_map(move, self)
+        moved: GivenPairs = tree_map(partial(_moved, device), self)
         return moved._replace(text=moved.text._replace(lengths=lengths))
 
     def pinned(self) -> "GivenPairs":
@@ -199,6 +195,10 @@ class GivenPairs(NamedTuple):
         at = self.text.sequences[self.at] * longest + self.text.places[self.at]
         rows = (x.unflatten(0, (B, -1)) for x in (self.chosen, self.emptied, self.kinds))
         return at, self.labels, *rows, self.other
+
+
+def _moved(device: torch.device, x: Any) -> Any:
+    return x.to(device) if isinstance(x, Tensor) else x
 
 
 class Pretrain(SameBatch[GivenPairs]):

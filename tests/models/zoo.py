@@ -19,6 +19,7 @@ from saccade.models import (
 )
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.detection.config import DetrConfig
+from saccade.models.joint.config import VilbertConfig
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
 
@@ -45,11 +46,10 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
     return {name: config for name, config in configs.items() if first[config] == name}
 
 
+# which have their own zoos
+OTHERS = CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig | VilbertConfig
 PRESETS_SHRUNK = {
-    name: shrunk(config)
-    for name, config in PRESETS.items()
-    # which have their own zoos
-    if not isinstance(config, CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig)
+    name: shrunk(config) for name, config in PRESETS.items() if not isinstance(config, OTHERS)
 }
 LANGUAGE_KINDS = (RnnLanguageConfig, GptConfig)
 

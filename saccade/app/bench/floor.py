@@ -11,6 +11,7 @@ from torch.utils.flop_counter import flop_registry
 
 from saccade.app.bench.timing import Work, measure
 from saccade.config import ModelConfig
+from saccade.models.joint.config import VilbertConfig
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
@@ -79,6 +80,34 @@ def masked_flops(config: BertConfig, lengths: Sequence[int], hidden: int) -> flo
     output = 2 * hidden * (D**2 + D * config.vocabulary)
     pairs = sum(n * n for n in lengths)
     return float(BACKWARD * (linear + output + 4 * D * layers * pairs))
+
+
+def joint_flops(
+    config: VilbertConfig, features: int, lengths: Sequence[int], regions: int, passes: int = 1
+) -> float:
+    """Of one reading of texts beside images of so many regions each, in which they meet `passes`
+    times, with other images each time.
+
+    A layer has 4D² + 2DF weights. Where streams meet, each has 2DJ + 2DF for its own positions, and
+    2DJ, its keys and values, for the other's.
+    """
+    D, E, J = config.width, config.region_width, config.join_width
+    words, seen, joins = sum(lengths), regions * len(lengths), config.joins
+    layer = words * (4 * D**2 + 2 * D * config.hidden) + 2 * D * sum(n * n for n in lengths)
+    other = seen * (4 * E**2 + 2 * E * config.region_hidden) + 2 * E * regions * seen
+    meet = words * (4 * D * J + 2 * D * config.hidden) + 4 * J * regions * words
+    meet += seen * (4 * E * J + 2 * E * config.region_hidden)
+    apart = (config.depth - joins) * layer + (config.region_depth - joins) * other
+    pooled = len(lengths) * (D + E) * J
+    together = passes * (joins * (layer + other + meet) + pooled)
+    return 2.0 * (seen * (features + 5) * E + apart + together)
+
+
+def hidden_flops(config: VilbertConfig, words: int, regions: int, features: int) -> float:
+    """Of telling so many hidden words, and regions of which some were hidden."""
+    D, E = config.width, config.region_width
+    told = config.region_classes or features
+    return 2.0 * (words * (D**2 + D * config.vocabulary) + regions * (E**2 + E * told))
 
 
 class Products(TorchDispatchMode):

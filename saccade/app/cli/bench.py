@@ -12,6 +12,7 @@ from saccade.app.bench.detect import DetectBench
 from saccade.app.bench.finetune import FineTuneBench
 from saccade.app.bench.floor import measure_machine
 from saccade.app.bench.growth import GrowthBench
+from saccade.app.bench.joint import JointBench
 from saccade.app.bench.look import LookBench, LookCost, errors, run_look_bench, table
 from saccade.app.bench.pretrain import PretrainBench
 from saccade.app.bench.race import or_dash
@@ -33,6 +34,7 @@ Measure Saccade beside what a user would pick instead, in the same run.
   decode    greedy decoding and beam search of a Transformer
   vision    an update and the class scores of ViT, Swin, ConvNeXt, MViT and ResNet
   detect    an update of a DETR, and what it finds, beside Hugging Face's
+  joint     an update of a ViLBERT and one reading, beside torch's own layers
   rnn       an RNN with attention beside a loop over single words
   growth    how cost grows with length, number of sentences and width
   look      attention with statistics of where it looks beside the fused kernel
@@ -47,6 +49,7 @@ BENCHES: dict[str, type[RaceSettings] | type[LookBench]] = {
     "decode": DecodeBench,
     "vision": VisionBench,
     "detect": DetectBench,
+    "joint": JointBench,
     "rnn": RnnBench,
     "growth": GrowthBench,
     "look": LookBench,

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
+from saccade.attention.segments import Segments
 from saccade.blocks.dropout import Dropout
 from saccade.data.boxes import area
 from saccade.data.rows import Rows, few
@@ -29,25 +30,29 @@ class SeenRegions(NamedTuple):
 class RegionRows(NamedTuple):
     """Regions end to end: those of image i are `starts[i]` up to `starts[i + 1]`.
 
-    `equal` says that all images have as many.
+    `slots` bounds how many an image has, where that is known beforehand; `equal` says that all
+    have just so many.
     """
 
     features: Float[Tensor, "total F"]
     boxes: Float[Tensor, "total 4"]
     starts: Int[Tensor, " boundaries"]
     longest: int
+    slots: int | None
     equal: bool
 
     @classmethod
-    def of(cls, seen: SeenRegions, which: Rows | None) -> "RegionRows":
+    def of(cls, seen: SeenRegions, which: Rows | None, slots: int | None = None) -> "RegionRows":
         """Some of those that were seen, counted over all images; None: all."""
         features, boxes = (x.flatten(0, 1) for x in seen[:2])
         B, n = seen.features.shape[:2]
         if which is None or (which.rectangular and len(which.tokens) == B * n):
             starts = n * torch.arange(B + 1, dtype=torch.int32, device=features.device)
-            return cls(features, boxes, starts, few(n), equal=True)
+            return cls(features, boxes, starts, few(n), n, equal=True)
+        if which.rectangular:
+            slots = len(which.tokens) // B
         features, boxes = (x.index_select(0, which.tokens) for x in (features, boxes))
-        return cls(features, boxes, which.starts, which.longest, which.rectangular)
+        return cls(features, boxes, which.starts, which.longest, slots, which.rectangular)
 
     def hidden(self, which: Bool[Tensor, " total"]) -> "RegionRows":
         """With nothing to be seen in some."""
@@ -55,28 +60,58 @@ class RegionRows(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Where the regions of each pair's image lie among those of all images, and in which order
-    they are beside its text.
+    """Where the regions of each pair's image lie among those of all images, in the order in which
+    they are beside the texts; those of pair i are `starts[i]` up to `starts[i + 1]`.
+
+    `pair` is that of each region. Where the pairs have slots and not all are taken, the whole
+    image fills them up, with the number after the last pair; within `ends` lie the regions and
+    what fills up by turns, and neither looks at the other.
     """
 
     which: Int[Tensor, " total"]
+    pair: Int[Tensor, " total"]
     starts: Int[Tensor, " boundaries"]
+    ends: Int[Tensor, " stretches"] | None = None
 
     @classmethod
     def of(
-        cls, starts: Int[Tensor, " boundaries"], images: Int[Tensor, " P"], n: int | None
+        cls,
+        starts: Int[Tensor, " boundaries"],
+        images: Int[Tensor, " P"],
+        slots: int | None = None,
+        *,
+        equal: bool = False,
     ) -> "Beside":
-        """Of the image of each pair; `n` is how many regions all have, if as many."""
-        if n is not None:
-            each = torch.arange(n, device=starts.device)
-            pairs = torch.arange(len(images) + 1, dtype=torch.int32, device=starts.device)
-            return cls((images[:, None] * n + each).flatten(), n * pairs)
-        lengths = starts.diff()[images]
-        ends = lengths.cumsum(0).int()
-        begin = ends - lengths
-        move = (starts[:-1][images] - begin).repeat_interleave(lengths)
-        which = torch.arange(len(move), device=starts.device) + move
-        return cls(which, torch.cat([ends.new_zeros(1), ends]))
+        """Of the image of each pair. With `slots` nobody need wait until the regions are counted;
+        `equal` says that all are taken.
+        """
+        first, lengths = starts[:-1][images], starts.diff()[images]
+        pairs = torch.arange(len(images), device=starts.device)
+        if slots is None:
+            ends = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).int()
+            pair = pairs.repeat_interleave(lengths)
+            which = torch.arange(len(pair), device=starts.device) + (first - ends[:-1])[pair]
+            return cls(which, pair, ends)
+        each = torch.arange(slots, device=starts.device)
+        begin = slots * torch.arange(len(images) + 1, dtype=torch.int32, device=starts.device)
+        if equal:
+            return cls((first[:, None] + each).flatten(), pairs.repeat_interleave(slots), begin)
+        there = each < lengths[:, None]
+        which = first[:, None] + each * there
+        pair = torch.where(there, pairs[:, None], len(images))
+        by_turns = torch.stack([begin[:-1], begin[:-1] + lengths], dim=1).flatten().int()
+        return cls(which.flatten(), pair.flatten(), begin, torch.cat([by_turns, begin[-1:]]))
+
+    def segments(
+        self, words: Int[Tensor, " boundaries"], longest: tuple[int, int]
+    ) -> tuple[Segments, Segments]:
+        """Words that look at their regions, and regions among themselves."""
+        if self.ends is None:
+            at = Segments(words, self.starts, *longest)
+            return at, Segments.among(self.starts, longest[1])
+        none = words.repeat_interleave(2)[1:]  # beside what fills up there are no words
+        at = Segments(none, self.ends, *longest)
+        return at, Segments.among(self.ends, longest[1])
 
 
 class RegionEye(nn.Module):

@@ -15,27 +15,15 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
-from saccade.attention.multihead import MultiHeadAttention
 from saccade.attention.parameters import FREE, Role
 from saccade.attention.segments import Segments
 from saccade.blocks.encoder import EncoderLayer
-from saccade.blocks.mlp import FeedForward
 from saccade.blocks.output import OutputLayer
-from saccade.blocks.residual import RESIDUALS
-from saccade.blocks.stack import (
-    Attending,
-    Block,
-    LookAcross,
-    Sublayer,
-    Thinking,
-    WholeSequences,
-    stacked,
-    sublayers,
-)
+from saccade.blocks.stack import WholeSequences, stacked, sublayers
 from saccade.config import ModelConfig
 from saccade.data.rows import Rows
+from saccade.models.joint.co_attention import REGIONS, CoAttention
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import (
     Beside,
@@ -46,7 +34,6 @@ from saccade.models.joint.regions import (
 )
 from saccade.models.text.bert import TextEmbeddings, WordFiller, encoder_layers, initialise
 
-WORDS, REGIONS = Axis("words"), Axis("regions")
 WARMTH = 1 / 0.07  # the first scale of cosines (Radford et al. 2021, arXiv:2103.00020)
 
 
@@ -60,8 +47,9 @@ class Streams(NamedTuple):
     word_starts: Int[Tensor, " boundaries"]
     region_starts: Int[Tensor, " boundaries"]
     longest: tuple[int, int]  # bounds of how many words and how many regions there are to each
-    equal: bool  # as many regions to each
-    which: Int[Tensor, " regions"] | None = None  # of all images' regions each one is, in a pair
+    slots: int | None  # a bound of how many regions there are to each, where it is known
+    equal: bool  # just so many
+    beside: Beside | None = None  # which region of which pair each is, once they have met
 
     @property
     def first_words(self) -> Float[Tensor, "B D"]:
@@ -70,76 +58,6 @@ class Streams(NamedTuple):
     @property
     def first_regions(self) -> Float[Tensor, "B E"]:
         return _first(self.regions, self.region_starts)
-
-
-class Crossing(Block):
-    """One stream looks at the other, then thinks alone.
-
-    x ← norm(x + attention(x, y))        x ← norm(x + MLP(x))
-    """
-
-    def __init__(
-        self,
-        config: VilbertConfig,
-        *,
-        width: int,
-        of: int,
-        hidden: int,
-        rows: Axis,
-        columns: Axis,
-    ) -> None:
-        super().__init__()
-        self.cross_attention = MultiHeadAttention(
-            width,
-            heads=config.join_heads,
-            key_width=of,
-            head_width=config.join_width // config.join_heads,
-            rows=rows,
-            columns=columns,
-        )
-        self.mlp = FeedForward(width, hidden=hidden, activation=F.gelu)
-        self.around_cross, self.around_mlp = (
-            RESIDUALS["post"](width, dropout=config.dropout, epsilon=config.text.epsilon)
-            for _ in range(2)
-        )
-
-    def sublayers(self, layer: int) -> list[Sublayer]:
-        return [
-            Attending(self.around_cross, self.cross_attention, LookAcross, layer),
-            Thinking(self.around_mlp, self.mlp),
-        ]
-
-
-class CoAttention(nn.Module):
-    """Words look at regions while regions look at words, each as the other was before."""
-
-    def __init__(self, config: VilbertConfig) -> None:
-        super().__init__()
-        self.words = Crossing(
-            config,
-            width=config.width,
-            of=config.region_width,
-            hidden=config.hidden,
-            rows=WORDS,
-            columns=REGIONS,
-        )
-        self.regions = Crossing(
-            config,
-            width=config.region_width,
-            of=config.width,
-            hidden=config.region_hidden,
-            rows=REGIONS,
-            columns=WORDS,
-        )
-
-    def forward(
-        self, x: Float[Tensor, "1 words D"], y: Float[Tensor, "1 regions E"], at: Segments
-    ) -> tuple[Float[Tensor, "1 words D"], Float[Tensor, "1 regions E"]]:
-        back = Segments(at.key_starts, at.query_starts, at.longest_key, at.longest_query)
-        return (
-            self.words(x, WholeSequences(source=y, source_mask=at)),
-            self.regions(y, WholeSequences(source=x, source_mask=back)),
-        )
 
 
 class RegionTeller(nn.Module):
@@ -277,8 +195,8 @@ class Vilbert(nn.Module):
         x = _through(self.encoder[: depths[0] - self.config.joins], x, itself)
         themselves = Segments.among(regions.starts, regions.longest)
         y = _through(self.region_encoder[: depths[1] - self.config.joins], y, themselves)
-        longest = text.longest, regions.longest
-        return Streams(x[0], y[0], text.starts, regions.starts, longest, regions.equal)
+        longest, count = (text.longest, regions.longest), (regions.slots, regions.equal)
+        return Streams(x[0], y[0], text.starts, regions.starts, longest, *count)
 
     def joined(
         self, alone: Streams, of: Int[Tensor, " B"], texts: Int[Tensor, " B"] | None = None
@@ -288,11 +206,9 @@ class Vilbert(nn.Module):
         """
         if texts is not None:
             alone = _repeated(alone, texts)
-        n = len(alone.regions) // (len(alone.region_starts) - 1) if alone.equal else None
-        beside, longest = Beside.of(alone.region_starts, of, n), alone.longest
-        at = Segments(alone.word_starts, beside.starts, *longest)
-        itself = Segments.among(alone.word_starts, longest[0])
-        themselves = Segments.among(beside.starts, longest[1])
+        beside = Beside.of(alone.region_starts, of, alone.slots, equal=alone.equal)
+        at, themselves = beside.segments(alone.word_starts, alone.longest)
+        itself = Segments.among(alone.word_starts, alone.longest[0])
         x, y = alone.words[None], alone.regions.index_select(0, beside.which)[None]
         count = len(self.joins)
         for join, words, others in zip(
@@ -300,8 +216,7 @@ class Vilbert(nn.Module):
         ):
             x, y = join(x, y, at)
             x, y = _through([words], x, itself), _through([others], y, themselves)
-        found = alone._replace(words=x[0], regions=y[0], region_starts=beside.starts)
-        return found._replace(which=beside.which)
+        return alone._replace(words=x[0], regions=y[0], region_starts=beside.starts, beside=beside)
 
     def forward(
         self,
@@ -365,7 +280,7 @@ def _through(
 
 def _repeated(alone: Streams, texts: Int[Tensor, " B"]) -> Streams:
     """With some of the texts, each as often as it is named."""
-    words = Beside.of(alone.word_starts, texts, None)
+    words = Beside.of(alone.word_starts, texts)
     return alone._replace(words=alone.words.index_select(0, words.which), word_starts=words.starts)
 
 

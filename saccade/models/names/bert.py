@@ -108,13 +108,14 @@ LIBRARIES: dict[str, Names] = {
 DISCRIMINATOR: dict[str, Names] = {
     "huggingface-electra": {f"discriminator.{ours}": theirs for ours, theirs in ELECTRA.items()},
 }
-# The stream of words of a joint model is a BERT's, by the same names; it pools otherwise.
+# The stream of words of a joint model is a BERT's, by the same names; it pools otherwise. Positions
+# of a RoBERTa begin elsewhere.
 TEXT_STREAM: dict[str, Names] = {
     library: {
         ours: x for ours, x in names.items() if ours.startswith(("embeddings", "encoder", "words"))
     }
     for library, names in LIBRARIES.items()
-    if library.startswith("huggingface")
+    if library in ("huggingface", "huggingface-distilbert", "huggingface-electra")
 }
 HEAD = ("pooler", "words", "follow", "classifier", "tagger", "replaced")
 # Names of one tensor, of which a file may hold any; the first is the one that the table knows.

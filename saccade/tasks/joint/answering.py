@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig
+from saccade.config import check_positive
 from saccade.data import shapes
 from saccade.data.answers import AnswerSet
 from saccade.data.readers.images.asked.forms import QUESTIONS
@@ -44,6 +44,10 @@ class AnsweringSettings(JointSettings):
 
     answers: int = 3000
     sees: Sees = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "answers")
 
     def prepare(self, how: Preparation) -> Task[Any]:
         return Answering(self, how)
@@ -91,8 +95,7 @@ class Answering(JointLearning):
     def sizes(self) -> str:
         return f"{super().sizes}, {len(self.answers):,} answers"
 
-    def fit(self, model: ModelConfig) -> ModelConfig:
-        assert isinstance(model, VilbertConfig)
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
         labels, words = len(self.answers), len(self.vocabulary)
         return replace(model, head="answers", labels=labels, vocabulary=words, contrast=False)
 
@@ -107,7 +110,8 @@ class Answering(JointLearning):
         """Σ BCE(σ(z), share), over the answers and the questions."""
         true = batch.asked["targets"]
         z = answer_scores(model, batch, self.settings.sees)[: len(true)]
-        return {"answers": F.binary_cross_entropy_with_logits(z, true, reduction="sum")}
+        total = F.binary_cross_entropy_with_logits(z, true, reduction="sum")
+        return {"answers": total * batch.counted}
 
     def validate(self, model: Any, device: torch.device) -> dict[str, float]:
         right = loss = 0.0

@@ -20,16 +20,21 @@ from saccade.tasks.joint.data import UNKNOWN, Sighted
 from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
 
 CHOICE = 1 << 20  # the stream of draws that choose texts
-ROUND = 256  # filled batches have so many words, or a multiple
+ROUND = 256  # filled batches have so many words, or a multiple, and so many regions
+FEW = 8  # and room for so many regions of an image, or a multiple
 SPARE = ROUND // 16  # sequences that fill them up
 
 
 class Glimpse(NamedTuple):
-    """Images, and which of their regions there are, counted over all images."""
+    """Images, and which of their regions there are, counted over all images.
+
+    `slots` bounds how many there are of each, in batches that are filled up.
+    """
 
     images: UInt8[Tensor, "B 3 H W"]
     boxes: Float[Tensor, "B R 4"]
     which: Rows
+    slots: int | None = None
 
     @classmethod
     def of(
@@ -46,10 +51,26 @@ class Glimpse(NamedTuple):
 
     def to(self, device: torch.device) -> "Glimpse":
         images, boxes = (x.to(device, non_blocking=True) for x in self[:2])
-        return Glimpse(images, boxes, self.which.to(device))
+        return Glimpse(images, boxes, self.which.to(device), self.slots)
 
     def pinned(self) -> "Glimpse":
-        return Glimpse(self.images.pin_memory(), self.boxes.pin_memory(), self.which.pinned())
+        images, boxes = (x.pin_memory() for x in self[:2])
+        return Glimpse(images, boxes, self.which.pinned(), self.slots)
+
+    @property
+    def shape(self) -> Hashable:
+        sizes = *self.images.shape, *self.boxes.shape
+        return *sizes, *self.which.shape, self.which.rectangular, self.slots
+
+    def filled(self) -> "Glimpse":
+        """With as many regions as many others have, unless all images have equally many."""
+        counts, tokens = self.which.lengths, self.which.tokens
+        if self.which.rectangular:
+            return self
+        total, most = _rounded(len(tokens), ROUND), _rounded(int(counts.max()), FEW)
+        slots = min(most, self.boxes.shape[1] + 1)
+        shape = BatchShape(total, len(counts) + SPARE, max(16, slots))
+        return self._replace(which=Rows.of(tokens, counts, shape=shape), slots=slots)
 
 
 class JointBatch(NamedTuple):
@@ -68,7 +89,7 @@ class JointBatch(NamedTuple):
     @property
     def shape(self) -> Hashable:
         asked = tuple((name, tuple(x.shape)) for name, x in self.asked.items())
-        return *self.seen.images.shape, self.seen.which.shape, self.text.shape, asked
+        return self.seen.shape, self.text.shape, asked
 
     def to(self, device: torch.device) -> "JointBatch":
         return self._each(lambda x: x.to(device, non_blocking=True), lambda x: x.to(device))
@@ -86,24 +107,33 @@ class JointBatch(NamedTuple):
         """How many there are, without those that only fill a shape."""
         return len(self.text.lengths)
 
+    @property
+    def counted(self) -> float:
+        """How much each text counts: nothing where a process was left without any."""
+        return self.tokens / self.texts
+
     def filled(self) -> "JointBatch":
-        """With as many words as many other batches have. Texts that fill up are about image 0, and
-        nothing is asked of them.
+        """With as many words and regions as many other batches have. Texts that fill up are about
+        image 0, and nothing is asked of them.
         """
         lengths, tokens = self.text.lengths, self.text.tokens
-        total = -(-len(tokens) // ROUND) * ROUND
+        total = _rounded(len(tokens), ROUND)
         shape = BatchShape(total, len(lengths) + SPARE, max(16, int(lengths.max())))
         text = Rows.of(tokens, lengths, shape=shape)
         types = torch.cat([self.types, self.types.new_zeros(total - len(tokens))])
         of = torch.cat([self.of, self.of.new_zeros(SPARE)])
-        return self._replace(text=text, types=types, of=of)
+        return self._replace(seen=self.seen.filled(), text=text, types=types, of=of)
+
+
+def _rounded(count: int, to: int) -> int:
+    return -(-count // to) * to
 
 
 def seen_regions(model: Vilbert, seen: Glimpse) -> RegionRows:
     """The regions of a batch as a model sees them."""
     boxes = model.config.regions == "boxes"
     found = model.see(seen.images, seen.boxes if boxes else None)
-    return RegionRows.of(found, seen.which if boxes else None)
+    return RegionRows.of(found, seen.which if boxes else None, seen.slots)
 
 
 @dataclass(frozen=True)
@@ -130,13 +160,15 @@ class SightedTexts:
             raise DataError(f"{sighted.report}: no {what} has a word to learn from")
         frame = TextFrame.of(vocabulary, 1, example)
         rows = TextRows.singles(EncodedLines.of(vocabulary, every, whole_words=False), frame)
-        short = (rows.lengths <= bound.tokens) & (rows.lengths > frame.special)
+        empty, long = rows.lengths <= frame.special, rows.lengths > bound.tokens
+        short = ~(empty | long)
         if not short.any():
             raise DataError(f"{sighted.report}: {bound.none_fits(what)}")
         image = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(t) for t in texts]))
         counts = image[short].bincount(minlength=len(texts))
         first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        told = bound.report(int((~short).sum()), what)
+        told = bound.report(int(long.sum()), what)
+        told += [f"left out: {int(empty.sum()):,} {what} without a word"] * bool(empty.any())
         return cls(sighted, rows.where(short), first), told, short.nonzero()[:, 0]
 
     @cached_property
@@ -152,12 +184,10 @@ class SightedTexts:
         sighted = self.sighted
         return Glimpse.of(sighted.images[images], sighted.boxes[images], sighted.counts[images])
 
-    def kinds(self, images: Int[Tensor, " B"]) -> Int[Tensor, " regions"]:
-        """The class of each region of a glimpse; that of the whole image is none."""
-        sighted = self.sighted
-        whole = sighted.kinds.new_full((len(images), 1), UNKNOWN)
-        every = torch.cat([whole, sighted.kinds[images]], dim=1)
-        return every[torch.arange(every.shape[1]) <= sighted.counts[images][:, None]]
+    def kinds(self, images: Int[Tensor, " B"]) -> Int[Tensor, "B n"]:
+        """The class of each region that images may have; that of the whole image is none."""
+        kinds = self.sighted.kinds[images]
+        return torch.cat([kinds.new_full((len(images), 1), UNKNOWN), kinds], dim=1)
 
     def chosen(
         self, images: Int[Tensor, " B"], most: int, *, seed: int, epoch: int

@@ -14,8 +14,8 @@ from saccade.data.boxes import to_corners
 from saccade.data.images.square import Fit
 from saccade.data.shapes import Scene, ShapesSettings
 from saccade.data.vocabulary import Level
-from saccade.errors import ConfigError
-from saccade.models.joint.config import VilbertConfig
+from saccade.errors import ConfigError, DataError
+from saccade.models.joint.config import RegionKind, VilbertConfig
 from saccade.tasks.base import Progress, TextSettings, check_split
 from saccade.tasks.images import ImageSource, digest, draw_scenes
 
@@ -112,6 +112,15 @@ class Sighted:
         """For models that look at the cells of a grid."""
         nothing = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
         return cls.of(images, [nothing[0]] * count, [nothing[1]] * count, (), report)
+
+    def check(self, regions: RegionKind) -> None:
+        """Refuse a model that looks at boxes where nobody has given any."""
+        if regions == "boxes" and not self.counts.any():
+            raise DataError(
+                f"{self.report}: they give no boxes, and regions=boxes looks at nothing else; give "
+                "each image its boxes (JSON Lines of questions or phrases), or pass "
+                "--model.regions cells"
+            )
 
     def fingerprint(self) -> str:
         """Changes when an image does, or a region."""

@@ -33,6 +33,7 @@ ALL = LengthBound(1 << 30, "")
 
 def encoded(tool: JointTool, read: TextsOfImages, what: str) -> tuple[SightedTexts, list[Any]]:
     """What was read as tokens, and what is true of each text that the model can take."""
+    read.sighted.check(tool.model.config.regions)
     longest = tool.model.longest
     bound = ALL if longest is None else LengthBound(longest, "--model.longest")
     texts, _, kept = SightedTexts.of(read.sighted, read.texts, tool.vocabulary, bound, what)

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig
+from saccade.config import check_positive
+from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
@@ -35,6 +36,12 @@ class FittingSettings(JointSettings):
     shortlist: int = 16
     validated: int = 1000
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "validated")
+        if self.shortlist < 0:
+            raise ConfigError(f"shortlist={self.shortlist} must be 0 or more")
+
     def prepare(self, how: Preparation) -> Task[Any]:
         return Fitting(self, how)
 
@@ -52,8 +59,7 @@ class Fitting(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def fit(self, model: ModelConfig) -> ModelConfig:
-        assert isinstance(model, VilbertConfig)
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
         return replace(model, head="fit", vocabulary=len(self.vocabulary))
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:

@@ -43,8 +43,11 @@ def choose_regions(
     emptied = chosen & (draws[1] < EMPTIED)
     if not overlap:
         return chosen, emptied
-    shared = iou(regions.boxes[:, None], regions.boxes[None])[0] > SHOWN_TOO
-    near = (shared & (image[:, None] == image) & emptied).any(dim=1)
+    each = starts[:-1].long()[image][:, None] + torch.arange(regions.longest, device=device)
+    there = each < starts[1:][image][:, None]  # of the same image
+    other = each.clamp(max=len(places) - 1)
+    shared = iou(regions.boxes[:, None], regions.boxes[other])[0] > SHOWN_TOO
+    near = (shared & there & emptied[other]).any(dim=1)
     return chosen, (emptied | near) & ~whole
 
 
@@ -53,22 +56,26 @@ def hidden_regions(
     found: Streams,
     regions: RegionRows,
     chosen: Bool[Tensor, " n"],
-    kinds: Int[Tensor, " n"],
+    kinds: Int[Tensor, " every"],
+    pairs: int,
 ) -> Float[Tensor, ""]:
     """KL to what the regions are known to be; else how far their features are told wrongly.
 
     mean over chosen regions of  −Σ p log q        p: one class, so its entropy is zero
                                  or mean (f − f̂)²
+
+    Only the first so many `pairs` are asked.
     """
-    assert found.which is not None
-    asked, told = chosen[found.which], model.told(found).float()
+    assert found.beside is not None, "words and regions have not met"
+    which, told = found.beside.which, model.told(found).float()
+    asked = chosen[which] & (found.beside.pair < pairs)
     if model.config.region_classes:
-        label = kinds[found.which]
+        label = kinds[which]
         asked = asked & (label != UNKNOWN)
         each = F.cross_entropy(told, label.clamp_min(0), reduction="none")
     else:
         true = F.layer_norm(regions.features.detach().float(), regions.features.shape[-1:])
-        each = (told - true[found.which]).square().mean(dim=1)
+        each = (told - true[which]).square().mean(dim=1)
     return (each * asked).sum() / asked.sum().clamp_min(1)
 
 

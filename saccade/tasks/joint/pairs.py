@@ -216,6 +216,7 @@ class PairTool(ABC):
             regions.boxes.repeat(pairs, 1),
             starts,
             regions.longest,
+            count,
             equal=True,
         )
         about = torch.arange(pairs, device=self.device)

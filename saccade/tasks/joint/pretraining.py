@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
@@ -77,8 +76,7 @@ class JointPretraining(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def fit(self, model: ModelConfig) -> ModelConfig:
-        assert isinstance(model, VilbertConfig)
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
         classes = len(self.names) if model.regions == "boxes" else 0
         words = len(self.vocabulary)
         return replace(model, head="pretraining", vocabulary=words, region_classes=classes)
@@ -106,9 +104,10 @@ class JointPretraining(JointLearning):
         chosen, emptied = choose_regions(regions, overlap=model.config.regions == "boxes")
         alone = model.alone(batch.text, batch.types, regions.hidden(emptied))
         found = model.joined(alone, batch.of)
+        kinds = asked["kinds"].flatten()[batch.seen.which.tokens]
         losses = {
             "words": hidden_words(model, found, asked["at"], asked["labels"]),
-            "regions": hidden_regions(model, found, regions, chosen, asked["kinds"]),
+            "regions": hidden_regions(model, found, regions, chosen, kinds, batch.texts),
             **fitting(model, alone, batch, model.fits(found)),
         }
         return {name: loss * batch.tokens for name, loss in losses.items()}
@@ -158,7 +157,7 @@ def fitting(
 ) -> dict[str, Float[Tensor, ""]]:
     """Texts with their images against texts with others; before they meet, too."""
     T, images = batch.texts, len(batch.seen.images)
-    z = model.compared(alone)[:T].float() if model.contrast is not None else None
+    z = model.compared(alone)[:T, :images].float() if model.contrast is not None else None
     losses = dict[str, Tensor]()
     wrong = None
     if images > 1:

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig
 from saccade.data import shapes
 from saccade.data.boxes import iou
 from saccade.data.readers.images.asked.forms import REFERRING
@@ -70,8 +69,7 @@ class Referring(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_phrases(self.settings, split, progress)
 
-    def fit(self, model: ModelConfig) -> ModelConfig:
-        assert isinstance(model, VilbertConfig)
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
         return replace(model, head="regions", vocabulary=len(self.vocabulary), contrast=False)
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
@@ -90,7 +88,7 @@ class Referring(JointLearning):
         each = F.binary_cross_entropy_with_logits(
             model.chosen(found).float(), target, reduction="none"
         )
-        return {"regions": (each * (pair < len(boxes))).sum()}
+        return {"regions": (each * (pair < len(boxes))).sum() * batch.counted}
 
     def validate(self, model: Any, device: torch.device) -> dict[str, float]:
         batches = self.validation(device)
@@ -123,8 +121,7 @@ def _shared(
     found: Streams, regions: RegionRows, boxes: Float[Tensor, "T 4"]
 ) -> tuple[Float[Tensor, " regions"], Int[Tensor, " regions"]]:
     """How much of its phrase's box each region shares, and which pair it is of."""
-    assert found.which is not None
-    places = torch.arange(len(found.which), device=boxes.device)
-    pair = torch.bucketize(places, found.region_starts, right=True) - 1
+    assert found.beside is not None, "words and regions have not met"
+    which, pair = found.beside.which, found.beside.pair
     true = boxes[pair.clamp(max=len(boxes) - 1)]
-    return iou(regions.boxes[found.which], true)[0], pair
+    return iou(regions.boxes[which], true)[0], pair

@@ -25,10 +25,13 @@ def alone_states(
     parts, of = list[Streams](), list[Tensor]()
     for number, some in enumerate(images.split(READ)):
         texts = torch.cat([torch.arange(int(data.first[i]), int(data.first[i + 1])) for i in some])
-        about = data.image_of[texts]
-        of.append(torch.searchsorted(some, about) + number * READ)
-        batch = data.batch(some, texts, of[-1]).to(device)
-        parts.append(model.alone(batch.text, batch.types, seen_regions(model, batch.seen)))
+        of.append(torch.searchsorted(some, data.image_of[texts]) + number * READ)
+        any_text = texts if len(texts) else torch.zeros(1, dtype=torch.long)
+        batch = data.batch(some, any_text, torch.zeros_like(any_text)).to(device)
+        part = model.alone(batch.text, batch.types, seen_regions(model, batch.seen))
+        if not len(texts):  # the images may be found all the same
+            part = part._replace(words=part.words[:0], word_starts=part.word_starts[:1])
+        parts.append(part)
     return _together(parts), torch.cat(of).to(device)
 
 
@@ -43,13 +46,16 @@ def _together(parts: list[Streams]) -> Streams:
             before += int(ends[-1])
         starts.append(torch.cat(found))
     longest = max(p.longest[0] for p in parts), max(p.longest[1] for p in parts)
+    counts = {part.slots if part.equal else None for part in parts}
+    slots = counts.pop() if len(counts) == 1 else None  # of all images
     return Streams(
         torch.cat([part.words for part in parts]),
         torch.cat([part.regions for part in parts]),
         starts[0],
         starts[1],
         longest,
-        all(part.equal for part in parts),
+        slots=slots,
+        equal=slots is not None,
     )
 
 
@@ -113,4 +119,4 @@ def _ranked(
     order = few.gather(1, z.argsort(dim=1, descending=True))
     hits = right.gather(1, order)
     some = right.any(dim=1)  # an image may have no sentence
-    return {k: float(hits[some, :k].any(dim=1).float().mean()) for k in RANKS}
+    return {k: float(hits[some, :k].any(dim=1).double().mean()) for k in RANKS}

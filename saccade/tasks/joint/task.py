@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
+from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
@@ -77,8 +78,15 @@ class JointLearning(ABC):
     def assets(self) -> dict[str, bytes]:
         return tokenizer_asset(self.vocabulary)
 
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        assert isinstance(model, VilbertConfig)
+        for data in (self._train, self._valid):
+            data.sighted.check(model.regions)
+        return self.with_head(model)
+
     @abstractmethod
-    def fit(self, model: ModelConfig) -> ModelConfig: ...
+    def with_head(self, model: VilbertConfig) -> VilbertConfig:
+        """The model with the head and the sizes that the data decide."""
 
     def fingerprint(self) -> str:
         return self._fingerprint

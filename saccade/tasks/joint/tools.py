@@ -78,9 +78,9 @@ class ReferringTool(PairTool):
         texts: Sequence[PairText],
         best: int,
     ) -> list[PairAnswer]:
-        assert found.which is not None
+        assert found.beside is not None
         chances, starts = self.model.chosen(found).float().sigmoid().cpu(), found.region_starts
-        square, made = regions.boxes[found.which].cpu(), list[PairAnswer]()
+        square, made = regions.boxes[found.beside.which].cpu(), list[PairAnswer]()
         for number, image in enumerate(images):
             own = slice(int(starts[number]), int(starts[number + 1]))
             some = chances[own]

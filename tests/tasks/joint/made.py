@@ -1,0 +1,96 @@
+"""A small ViLBERT, tasks on a few scenes of shapes, and data of a user's."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from saccade.models.joint.config import VilbertConfig
+from saccade.models.joint.vilbert import Vilbert
+from saccade.tasks.base import Preparation
+from saccade.tasks.joint.answering import Answering, AnsweringSettings
+from saccade.tasks.joint.fitting import Fitting, FittingSettings
+from saccade.tasks.joint.pretraining import JointPretraining, JointPretrainingSettings
+from saccade.tasks.joint.referring import Referring, ReferringSettings
+from tests.data.images_made import in_folder, picture, rows
+from tests.models import zoo
+
+TINY = VilbertConfig(
+    width=12,
+    depth=2,
+    heads=2,
+    hidden=16,
+    longest=64,
+    region_width=8,
+    region_depth=2,
+    region_heads=2,
+    region_hidden=12,
+    joins=1,
+    join_width=8,
+    join_heads=2,
+    dropout=0.0,
+    encoder="resnet-mini",
+    stage=1,
+    regions="boxes",
+    contrast=True,
+)
+SMALL: dict[str, Any] = {"image": 32, "scenes": 23}
+Joint = Answering | Fitting | Referring | JointPretraining
+TASKS: dict[str, tuple[type[Any], type[Any]]] = {
+    "answering": (Answering, AnsweringSettings),
+    "fitting": (Fitting, FittingSettings),
+    "referring": (Referring, ReferringSettings),
+    "pretraining": (JointPretraining, JointPretrainingSettings),
+}
+VALID = 9  # scenes to validate on
+
+
+def prepared(kind: str, *, budget: int = 30, seed: int = 0, **settings: Any) -> Any:
+    task, kind_of_settings = TASKS[kind]
+    given = settings if "data" in settings else {**SMALL, **settings}
+    return task(kind_of_settings(**given), Preparation(budget=budget, seed=seed))
+
+
+def model_for(
+    task: Any, config: VilbertConfig = TINY, dtype: torch.dtype = torch.float32
+) -> Vilbert:
+    model = zoo.build(task.fit(config), dtype)
+    assert isinstance(model, Vilbert)
+    return model
+
+
+QUESTIONS = ("what is it?", "is it red?", "how many are there?")
+
+
+def user_questions(root: Path, images: int = 24, *, boxes: bool = True) -> Path:
+    """Noise, with boxes in pixels: one more in each image, up to three."""
+    files = {f"{n:02}.png": picture(n, side=40) for n in range(images)}
+    said = [
+        {"image": name, "question": QUESTIONS[n % 3], "answers": ["cat", "dog"][: 1 + n % 2]}
+        | (
+            {"boxes": [[4, 8, 20, 36], [0, 0, 8, 8], [20, 20, 40, 40]][: 1 + n % 3]}
+            if boxes
+            else {}
+        )
+        for n, name in enumerate(files)
+    ]
+    return in_folder(root, {**files, "train.jsonl": rows(*said)})
+
+
+def user_phrases(root: Path, images: int = 24, *, boxes: bool = True) -> Path:
+    files = {f"{n:02}.png": picture(n, side=40) for n in range(images)}
+    said = [
+        {"image": name, "phrase": "the dark corner", "box": [4, 8, 20, 36]}
+        | ({"boxes": [[4, 8, 20, 32], [0, 0, 8, 8]]} if boxes else {})
+        for name in files
+    ]
+    return in_folder(root, {**files, "train.jsonl": rows(*said)})
+
+
+def user_captions(root: Path, images: int = 24) -> Path:
+    files = {f"{n:02}.png": picture(n, side=40) for n in range(images)}
+    said = [
+        {"file_name": name, "captions": [f"a dog {n % 5}", f"one small dog {n % 3}"]}
+        for n, name in enumerate(files)
+    ]
+    return in_folder(root, {**files, "metadata.jsonl": rows(*said)})

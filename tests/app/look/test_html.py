@@ -114,7 +114,7 @@ def test_the_page_reads_the_version_that_is_written_and_shows_every_kind() -> No
     assert f'const FORMAT = "{FORMAT}";' in main
     shown = re.findall(r"^  (\w+): \[\w+View, \w+View\],$", main, re.MULTILINE)
     images, texts = ["caption", "classification", "detection"], ["masked", "understanding"]
-    assert shown == ["translation", "language", *images, *texts]
+    assert shown == ["translation", "language", *images, *texts, "joint"]
 
 
 def test_every_import_is_given_by_a_module_before_and_no_name_is_defined_twice() -> None:

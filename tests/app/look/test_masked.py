@@ -24,7 +24,7 @@ def test_blanks_are_words_and_have_choices_and_all_else_has_none() -> None:
     axis, (found,) = look.axes["text"], Named.tool.fill([BLANKS])
     assert (document.kind, document.subject, look.text) == ("masked", BLANKS, found.text)
     blanks = [at for at, token in enumerate(axis.tokens) if token == " ___"]
-    assert blanks == Named.tool.read(BLANKS).at
+    assert blanks == Named.tool.blanks.read(BLANKS).at
     assert axis.choices is not None
     assert axis.log_p is not None
     assert [at for at, some in enumerate(axis.choices) if some] == blanks
@@ -39,7 +39,7 @@ def test_blanks_are_words_and_have_choices_and_all_else_has_none() -> None:
 def test_weights_are_the_model_s_own_in_both_directions_and_the_rollout_is_derived() -> None:
     document = masked_document([Named()], BLANKS, LookSettings())
     rollout, *sites = document.looks[0].sites
-    read = Named.tool.read(BLANKS)
+    read = Named.tool.blanks.read(BLANKS)
     seen = watched_text(Named.tool, read, keep=Keep(dense=64))
     assert (rollout.name, rollout.derived, rollout.heads) == ("rollout", True, 1)
     assert [site.name for site in sites] == ["encoder.0.self", "encoder.1.self"]

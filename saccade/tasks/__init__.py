@@ -4,6 +4,10 @@ from saccade.tasks.base import TaskSettings
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.detection.data import DetectionSettings
+from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.fitting import FittingSettings
+from saccade.tasks.joint.pretraining import JointPretrainingSettings
+from saccade.tasks.joint.referring import ReferringSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.translation.task import TranslationSettings
@@ -17,6 +21,10 @@ KINDS: dict[str, type[TaskSettings]] = {
     "detection": DetectionSettings,
     "masked": MaskedSettings,
     "understanding": UnderstandingSettings,
+    "answering": AnsweringSettings,
+    "fitting": FittingSettings,
+    "referring": ReferringSettings,
+    "joint": JointPretrainingSettings,
 }
 
 

@@ -22,6 +22,7 @@ from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
+from tests.app.joint_runs import joint_runs
 from tests.app.look.detectors import TINY_DETR
 
 QUICK = TrainSettings(steps=4, batch_tokens=512, validate_every=2, device="cpu")
@@ -139,3 +140,9 @@ def filler(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
         train(recipe, folder, lambda event: None)
     return folder
+
+
+@pytest.fixture(scope="session")
+def joint(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run of each kind that reads images and texts together, and one that looks at cells."""
+    return joint_runs(tmp_path_factory.mktemp("runs"))

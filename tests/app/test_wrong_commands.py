@@ -20,13 +20,14 @@ from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_detection_commands import OBJECTS
 from tests.app.wrong_image_commands import CLASSES
+from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
 from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *OBJECTS, *MASKED, *STARTS, *UNDERSTANDING]
+EVERY = [*MOST, *CLASSES, *OBJECTS, *JOINT, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -39,6 +40,7 @@ def runs(
     detector: Path,
     filler: Path,
     understander: Path,
+    joint: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words.
@@ -56,6 +58,8 @@ def runs(
     train(recipe, folder, lambda event: None)
     shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
     shared |= {"cap": captioner, "cls": classifier, "det": detector}
+    names = {"ans": "answering", "ref": "referring", "fit": "fitting", "pre": "joint"}
+    shared |= {"cel": joint["cells"], **{key: joint[name] for key, name in names.items()}}
     copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}
     return {**copies, "gpt": folder}
 
@@ -111,6 +115,7 @@ def _put_images(place: Path) -> None:
         (place / name).mkdir(parents=True)
         for number in range(4):
             Image.new("RGB", (40, 40), (50 * number, 9, 9)).save(place / name / f"{number}.png")
+    (place / "dot.jsonl").write_bytes(b'{"image": "dot.png", "boxes": [[1, 2, 30, 40]]}\n')
     (place / "bad/ant/0.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     (place / "photos.csv").write_bytes(b"file,label\nnone.png,ant\n")
 
@@ -141,7 +146,7 @@ def test_a_mistake_gives_one_line_and_its_way_out_works(
 ) -> None:
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    for kind in ("captioning", "classification", "detection", "understanding"):
+    for kind in ("captioning", "classification", "detection", "understanding", "joint"):
         monkeypatch.setattr(f"saccade.tasks.{kind}.data.HELD_BACK", 4)
     monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))

@@ -14,6 +14,7 @@ from saccade.app.look.html import page_html
 from tests.browser.captioned import captions
 from tests.browser.classified import classes
 from tests.browser.documents import translation
+from tests.browser.paired import paired
 
 pytestmark = pytest.mark.slow
 ADDRESS = "http://127.0.0.1:9/"  # nothing listens there: every request is answered here
@@ -22,7 +23,17 @@ RUNS = [
     {"name": "other", "kind": "captioning", "takes": "image", "looks": True},
     {"name": "translator", "kind": "translation", "takes": "text", "looks": True},
     {"name": "classifier", "kind": "classification", "takes": "image", "looks": True},
+    {"name": "asker", "kind": "answering", "takes": "image", "asks": True, "looks": True},
+    {
+        "name": "boxer",
+        "kind": "answering",
+        "takes": "image",
+        "asks": True,
+        "boxes": True,
+        "looks": True,
+    },
 ]
+FOUND = [[1, 2, 10, 12], [3, 3, 3, 9], [0.5, 4, 20, 18]]  # the second has no area
 DROP = """(zone) => {
   const data = new DataTransfer();
   data.items.add(new File(["dropped"], "dropped.png", { type: "image/png" }));
@@ -36,13 +47,18 @@ class Served:
     asked: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     complaints: list[str] = field(default_factory=list[str])
     failure: dict[str, Any] | None = None
+    more: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def answer(self, route: Any) -> None:
         request, path = route.request, "/" + route.request.url.removeprefix(ADDRESS)
         if path == "/":
             route.fulfill(body=page_html(None, served=True), content_type="text/html")
         elif path == "/info":
-            route.fulfill(json={"runs": RUNS, "limits": {}})
+            route.fulfill(json={"runs": [*RUNS, *self.more], "limits": {}})
+        elif path == "/v1/predict":
+            self.asked.append((request.headers["content-type"], request.post_data_buffer or b""))
+            found = [{"label": "ring", "score": 0.9, "box": box} for box in FOUND]
+            route.fulfill(json={"predictions": [{"objects": found}]})
         else:
             self.asked.append((request.headers["content-type"], request.post_data_buffer or b""))
             if self.failure is not None:
@@ -51,6 +67,9 @@ class Served:
                 return
             body = self.asked[-1][1]
             makers = {b"classifier": classes, b"translator": translation}
+            if b"asker" in body or b"boxer" in body:
+                route.fulfill(json=paired())
+                return
             made = next((make() for run, make in makers.items() if run in body), captions())
             route.fulfill(json=made.document)
 
@@ -166,3 +185,46 @@ def test_looking_without_a_picture_asks_for_one(served: Served) -> None:
     served.page.get_by_role("button", name="Look").click()
     assert served.asked == []
     assert served.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Image"
+
+
+def test_an_image_waits_for_its_text_and_both_are_sent(
+    served: Served, photo: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.tasks.joint.data.HELD_BACK", 6)
+    served.page.get_by_label("Run").select_option("asker")
+    assert "ask a question" in served.page.locator(".empty").inner_text()
+    served.page.get_by_label("Image").set_input_files(photo)
+    served.page.wait_for_timeout(200)
+    assert served.asked == []
+    served.page.get_by_label("Text", exact=True).fill("what is it?")
+    served.page.get_by_label("Text", exact=True).press("Enter")
+    served.page.wait_for_selector(".region-item")
+    (kind, body), *others = served.asked
+    assert (others, kind.startswith("multipart/form-data")) == ([], True)
+    parts = {name: value for name, value in fields_of(body).items() if name != "image"}
+    assert parts == {"run": "asker", "text": "what is it?"}
+
+
+def test_boxes_are_those_of_a_detector_that_is_served_beside_it(
+    served: Served, photo: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.tasks.joint.data.HELD_BACK", 6)
+
+    def ask() -> None:
+        served.page.get_by_label("Run").select_option("boxer")
+        served.page.get_by_label("Text", exact=True).fill("what is it?")
+        served.page.get_by_label("Image").set_input_files(photo)
+
+    ask()
+    served.page.wait_for_selector(".error:not([hidden])")
+    told = served.page.locator(".error").inner_text()
+    assert "boxer looks at boxes, and no detector is served beside it" in told
+    assert "saccade serve RUN DETECTOR" in told
+    served.more = [{"name": "finder", "kind": "detection", "takes": "image", "looks": True}]
+    served.page.reload()
+    served.page.wait_for_selector(".drop:not([hidden])")
+    ask()
+    served.page.wait_for_selector(".region-item")
+    first, second = (fields_of(body) for _, body in served.asked)
+    assert (first["run"], first["threshold"]) == ("finder", "0.3")
+    assert json.loads(second["boxes"]) == [FOUND[0], FOUND[2]]

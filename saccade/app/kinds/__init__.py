@@ -14,6 +14,10 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "detection": "saccade.app.kinds.detection",
     "masked": "saccade.app.kinds.masked",
     "understanding": "saccade.app.kinds.understanding",
+    "answering": "saccade.app.kinds.answering",
+    "fitting": "saccade.app.kinds.fitting",
+    "referring": "saccade.app.kinds.referring",
+    "joint": "saccade.app.kinds.joint",
 }
 
 

@@ -66,6 +66,7 @@ class Serving(ABC):
     takes: ClassVar[Takes] = "text"
     draws: ClassVar[bool] = False  # unless a search is asked for; else the other way round
     thresholds: ClassVar[bool] = False  # whether a request may say how likely answers must be
+    pairs: ClassVar[bool] = False  # whether each image comes with a text
 
     def refuse(self, run: str, fields: PredictFields) -> None:  # noqa: B027
         """Refuse settings that runs of this kind have no use for."""
@@ -97,6 +98,12 @@ class Serving(ABC):
     def image_to_look_at(self, tools: list[Any], decode: DecodeImage) -> Any:
         """An image as `look` wants it."""
         return self.image_to_predict(tools[0], decode)
+
+    def with_text(self, tool: Any, image: Any, text: str, boxes: Any) -> Any:
+        """An image and a text about it as `check`, `predict` and `look` want them; boxes are rows
+        of left, top, right and bottom in pixels, or None.
+        """
+        raise NotImplementedError
 
     def about(self, task: TaskSettings) -> dict[str, Any]:
         """What else a client may want to know before it asks."""

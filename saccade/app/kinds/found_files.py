@@ -2,6 +2,8 @@
 
 import io
 import json
+from collections.abc import Collection
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -32,10 +34,11 @@ def check_targets(form: FoundFormat, out: Path | None, draw: Path | None, *, jso
         raise ConfigError("--format yolo is a text for each image; name a folder with --out x")
     for folder in (draw, out if form == "yolo" else None):
         if folder is not None:
-            _made(folder)
+            make_folder(folder)
 
 
-def _made(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Unless it is there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -56,7 +59,7 @@ class FoundFiles:
         """Draw it, or write its text; COCO waits for the last."""
         stem = self._stem(one.name)
         if self.draw is not None:
-            write(self.draw / f"{stem}.png", _png(drawn(one, self.classes)))
+            write(self.draw / f"{stem}.png", quick_png(drawn(one, self.classes)))
         found = FoundInImage(
             self._file(one.name),
             one.size,
@@ -89,16 +92,18 @@ class FoundFiles:
 
     def _stem(self, name: str) -> str:
         """An image's own name, with a number where another has it already."""
-        stem = plain = Path(name).stem
-        number = 1
-        while stem in self._names or f"{stem}.txt" == NAMES:
-            number += 1
-            stem = f"{plain}-{number}"
+        stem = free_stem(Path(name).stem, {*self._names, Path(NAMES).stem})
         self._names.add(stem)
         return stem
 
 
-def _png(image: Image.Image) -> bytes:
+def free_stem(plain: str, taken: Collection[str]) -> str:
+    """A name, or with the first number that makes it one which nobody has."""
+    names = (plain if number == 1 else f"{plain}-{number}" for number in count(1))
+    return next(name for name in names if name not in taken)
+
+
+def quick_png(image: Image.Image) -> bytes:
     """Soon rather than small: photographs have many pixels."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=2)

@@ -72,7 +72,8 @@ def _expanded(given: tuple[str, ...]) -> Iterator[str | bytes]:
             yield one
 
 
-def _named(given: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def given_images(given: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Every image that is named, with its name; or why there is none."""
     for one in _expanded(given):
         if isinstance(one, bytes):
             yield "standard input", one
@@ -100,7 +101,7 @@ def predict_images(
     It gives a table for each image; `fields` makes lines of one, which has none beside it or some.
     What is written elsewhere `prints` nothing.
     """
-    images = list(_named(given))
+    images = list(given_images(given))
     alone = len(images) == 1 and len(given) == 1 and not holds_images(Path(given[0]))
     done = failed = 0
     # On a terminal the captions themselves are the progress.
@@ -123,7 +124,7 @@ def predict_images(
                 if json:
                     add(row)
                 elif prints and "error" not in row:
-                    of = () if alone else (_one_field(row["file"]),)
+                    of = () if alone else (one_field(row["file"]),)
                     for line in fields(row, alone):
                         tell(*of, *line)
             done += len(some)
@@ -140,5 +141,6 @@ def _read(tool: ImageTool, name: str, image: Path | Member | bytes | DataError) 
         return error
 
 
-def _one_field(name: str) -> str:
+def one_field(name: str) -> str:
+    """In one field of one line."""
     return name.replace("\t", " ").replace("\n", " ")

@@ -33,8 +33,9 @@ from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.data.readers import splits
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
+from saccade.tasks.masked.blanks import BlankWord, FilledText
 from saccade.tasks.masked.figures import masked_figures
-from saccade.tasks.masked.filler import BlankFiller, BlankWord, FilledText
+from saccade.tasks.masked.filler import BlankFiller
 from saccade.tasks.masked.task import MaskedSettings, fixed_masking, read_masked, text_rows
 from saccade.train.recipe import Recipe
 

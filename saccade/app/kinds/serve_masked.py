@@ -9,7 +9,8 @@ from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length
 from saccade.errors import DataError
-from saccade.tasks.masked.filler import BlankFiller, FilledText
+from saccade.tasks.masked.blanks import FilledText
+from saccade.tasks.masked.filler import BlankFiller
 
 BEST = 5  # words for each blank, where a request does not say how many
 
@@ -32,7 +33,7 @@ class MaskedServing(Serving):
         if not given.strip():
             raise invalid("there is nothing to read in an empty text", "text")
         try:
-            return check_length(run, len(tool.read(given).tokens), tool.fills.longest)
+            return check_length(run, len(tool.blanks.read(given).tokens), tool.fills.longest)
         except DataError as error:
             raise invalid(str(error), "text") from error
 

@@ -153,6 +153,28 @@ class ObjectsEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RegionsEntry:
+    """The regions of an image that a text is about, the whole image first; boxes are left, top,
+    right and bottom as shares of the image's sides.
+
+    `without` is how likely `of_what` would be with nothing to be seen in each region, `with_all`
+    with all of them. Where a phrase means one: `chances` has how likely each is meant, `meant` the
+    likeliest, and `truth` where it truly lies, if that is known. `named` says that another answer
+    may be asked about, by its name.
+    """
+
+    asked: str
+    boxes: list[list[float]]
+    of_what: str
+    with_all: float
+    without: list[float] = field(default_factory=list[float])
+    chances: list[float] = field(default_factory=list[float])
+    meant: int | None = None
+    truth: list[float] | None = None
+    named: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class LookEntry:
     """One text and where the model looked; `beam` is the history of the search for it.
 
@@ -173,6 +195,7 @@ class LookEntry:
     hard: bool = False
     classes: ClassEntry | None = None
     objects: ObjectsEntry | None = None
+    regions: RegionsEntry | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ STYLES = (
     "classification/style.css",
     "detection/style.css",
     "understanding/style.css",
+    "joint/style.css",
 )
 
 

@@ -20,7 +20,9 @@ from saccade.app.look.matrix import (
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, site_entry, text_sites
 from saccade.attention.look.watching import sites
-from saccade.tasks.masked.filler import BLANK, BlankFiller, BlankText
+from saccade.data.vocabulary import Vocabulary
+from saccade.tasks.masked.blanks import BLANK, BlankText
+from saccade.tasks.masked.filler import BlankFiller
 from saccade.tasks.masked.watched import ROLLOUT, rolled_out, watched_text
 from saccade.tasks.teacher_forced import CHOICES
 
@@ -34,7 +36,7 @@ def masked_look(
     """Where each word of a text looked, at the last layer; a long text is drawn in cells."""
     filler, names = model.tool, list(sites(model.tool.model))
     read = filler.read_whole(text)
-    side, cell = axis_side(blank_axis(filler, read), select)
+    side, cell = axis_side(blank_axis(filler.vocabulary, read), select)
     rolls = select.layer is not None and select.layer.endswith(ROLLOUT)
     if rolls and cell == 1:
         found = rolled_out(filler, read, keep=KEEP)
@@ -62,9 +64,9 @@ def masked_document(
     return LookDocument.of("masked", [one.name for one in models], text, looks, blobs)
 
 
-def blank_axis(filler: BlankFiller, read: BlankText) -> AxisEntry:
+def blank_axis(vocabulary: Vocabulary, read: BlankText) -> AxisEntry:
     """The words of a text; a blank is one of them."""
-    axis = text_axis(filler.vocabulary, read.tokens)
+    axis = text_axis(vocabulary, read.tokens)
     tokens = list(axis.tokens)
     for place in read.at:
         tokens[place] = f" {BLANK}"
@@ -77,7 +79,7 @@ def _look(
 ) -> LookEntry:
     filler = model.tool
     read = filler.read_whole(text)
-    axis, filled = blank_axis(filler, read), text
+    axis, filled = blank_axis(filler.vocabulary, read), text
     if read.at:
         (found,) = filler.fill([text], n_best=CHOICES)
         filled, best = found.text, dict(zip(read.at, found.blanks))

@@ -75,6 +75,8 @@ class RequestBody:
         looks = isinstance(asked.wanted, LookRequest)
         pixels = _Pixels(self.decoder, self.settings)
         given = tuple(_image(partial(pixels.decode, raw), runs, looks=looks) for raw in images)
+        if asked.run.serving.pairs:
+            given = _pairs(asked.run, given, asked.given, asked.wanted.boxes)
         return ReadRequest(asked.wanted, asked.run, given, asked.compare)
 
     @property
@@ -110,17 +112,43 @@ class RequestBody:
         run, compare = run_named(self.runs, wanted.run), None
         if isinstance(wanted, LookRequest) and wanted.compare is not None:
             compare = run_named(self.runs, wanted.compare, "compare")
-        takes = run.serving.takes
-        other: Takes = "image" if takes == "text" else "text"
-        if wanted.given(other) is not None:
-            raise invalid(f"{run.name} takes {A[takes]}, and no {other}", other)
-        if wanted.given(takes) is None:
-            rule = self.schema.model_fields[takes].description
-            raise invalid(f"{takes} is missing; it must be {rule}", takes)
+        self._check_given(run, wanted)
         if compare is not None and compare.serving is not run.serving:
             raise invalid(f"{run.name} and {compare.name} do different work", "compare")
         texts = [wanted.text] if isinstance(wanted.text, str) else wanted.text
         return ReadRequest(wanted, run, tuple(texts or ()), compare)
+
+    def _check_given(self, run: ServedRun, wanted: PredictRequest | LookRequest) -> None:
+        """Refuse what a run does not take, and what lacks something that it does."""
+        takes, pairs = run.serving.takes, run.serving.pairs
+        needed: tuple[Takes, ...] = ("image", "text") if pairs else (takes,)
+        other: Takes = "image" if takes == "text" else "text"
+        if other not in needed and wanted.given(other) is not None:
+            raise invalid(f"{run.name} takes {A[takes]}, and no {other}", other)
+        for name in needed:
+            if wanted.given(name) is None:
+                rule = self.schema.model_fields[name].description
+                raise invalid(f"{name} is missing; it must be {rule}", name)
+        if wanted.boxes is not None and not pairs:
+            raise invalid(f"{run.name} takes no boxes: leave them out", "boxes")
+
+
+def _pairs(
+    run: ServedRun, images: tuple[Any, ...], texts: tuple[str, ...], boxes: Any
+) -> tuple[Any, ...]:
+    """Images and texts, as many of both, or one with all of the others."""
+    count = max(len(images), len(texts))
+    if len(images) != len(texts) and min(len(images), len(texts)) != 1:
+        raise invalid(
+            f"{len(images)} images and {len(texts)} texts: send as many of both, or one of either",
+            "text",
+        )
+    if boxes is not None and len(images) > 1:
+        raise invalid("boxes are of one image: send one at a time", "boxes")
+    return tuple(
+        run.serving.with_text(run.tool, images[min(n, len(images) - 1)], text, boxes)
+        for n, text in ((n, texts[min(n, len(texts) - 1)]) for n in range(count))
+    )
 
 
 class _Pixels:

@@ -15,9 +15,11 @@ from saccade.app.serve.settings import ServeSettings
 LARGEST_SEED = 2**63 - 1
 LONGEST_NAME = 200
 MOST_ZOOMS = 16
+MOST_BOXES = 100
 
 
 Image = str | bytes  # base64 in JSON; the file itself in a form
+Boxes = list[list[float]]  # left, top, right, bottom in pixels
 
 
 class _Request(BaseModel):
@@ -34,6 +36,7 @@ class PredictRequest(_Request):
     run: str | None = None
     text: str | list[str] | None = None
     image: Image | list[Image] | None = None
+    boxes: Boxes | None = None
     beam: int | None = None
     n_best: int = 1
     length_penalty: float = 1.0
@@ -61,6 +64,7 @@ class LookRequest(_Request):
     run: str | None = None
     text: str | None = None
     image: Image | None = None
+    boxes: Boxes | None = None
     beam: int = 5
     compare: str | None = None
     most_tokens: int = 60
@@ -90,9 +94,16 @@ def _shared(settings: ServeSettings) -> Fields:
     name = Field(None, max_length=LONGEST_NAME, description="the name of a run that is served here")
     seed = Field(0, ge=0, le=LARGEST_SEED, description="a whole number from 0 to 2⁶³ − 1")
     draw = Field(None, description="true, false or null (as is usual for the run)")
+    boxes = Field(
+        None,
+        max_length=MOST_BOXES,
+        description=f"a list of at most {MOST_BOXES} like [left, top, right, bottom] in pixels, "
+        "or null",
+    )
     least = Field(None, ge=0, le=1, description="a number from 0 to 1, or null (0.5)")
     return {
         "run": (str | None, name),
+        "boxes": (Boxes | None, boxes),
         "seed": (int, seed),
         "sample": (bool | None, draw),
         "threshold": (float | None, least),

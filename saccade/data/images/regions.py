@@ -22,6 +22,17 @@ def fitted_boxes(
     return (boxes_xyxy * whole - (whole - side) / 2) / side
 
 
+def unfitted_boxes(
+    boxes_xyxy: Float[Tensor, "boxes 4"], height: int, width: int, fit: Fit
+) -> Float[Tensor, "boxes 4"]:
+    """The inverse: boxes on the square where they lie on an image of that size."""
+    if fit == "squeeze":
+        return boxes_xyxy
+    side = min(height, width) if fit == "crop" else max(height, width)
+    whole = torch.tensor([width, height, width, height], dtype=boxes_xyxy.dtype)
+    return (boxes_xyxy * side + (whole - side) / 2) / whole
+
+
 def fitted_mask(
     mask: Member, height: int, width: int, *, size: int, fit: Fit
 ) -> Bool[Tensor, "size size"] | None:

@@ -14,7 +14,7 @@ from saccade.data.rows import BatchShape, Rows
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.joint.regions import RegionRows
-from saccade.models.joint.vilbert import Streams, Vilbert
+from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import LengthBound, shard_rows
 from saccade.tasks.joint.data import UNKNOWN, Sighted
 from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
@@ -134,11 +134,6 @@ def seen_regions(model: Vilbert, seen: Glimpse) -> RegionRows:
     boxes = model.config.regions == "boxes"
     found = model.see(seen.images, seen.boxes if boxes else None)
     return RegionRows.of(found, seen.which if boxes else None, seen.slots)
-
-
-def read_together(model: Vilbert, batch: JointBatch) -> Streams:
-    """Each text with its image."""
-    return model(batch.text, batch.types, seen_regions(model, batch.seen), batch.of)
 
 
 @dataclass(frozen=True)

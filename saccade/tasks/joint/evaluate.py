@@ -7,15 +7,22 @@ import torch
 
 from saccade.data.answers import AnswerSet
 from saccade.tasks.base import LengthBound, Progress, silent
+from saccade.tasks.cross_entropy import IGNORED
+from saccade.tasks.figures import loss_figures
 from saccade.tasks.joint.answering import (
     AnsweringSettings,
     answer_scores,
     read_questions,
     targets,
 )
-from saccade.tasks.joint.batch import SightedTexts
+from saccade.tasks.joint.batch import SightedTexts, seen_regions
 from saccade.tasks.joint.captions import read_captions
 from saccade.tasks.joint.fitting import FittingSettings
+from saccade.tasks.joint.pretraining import (
+    JointPretrainingSettings,
+    fixed_hiding,
+    hidden_batch,
+)
 from saccade.tasks.joint.referring import ReferringSettings, points_right, read_phrases
 from saccade.tasks.joint.retrieval import recalls
 from saccade.tasks.joint.task import TextsOfImages, in_order
@@ -116,4 +123,48 @@ def evaluate_referring(
         "seconds": time.perf_counter() - begun,
         "accuracy": sum(right) / len(right),
         "chance": float((1 / choices).mean()) if tool.wants_boxes else None,
+    }
+
+
+@torch.no_grad()
+def evaluate_pretraining(
+    tool: JointTool,
+    *,
+    split: str | None,
+    settings: JointPretrainingSettings,
+    reading: Progress = silent,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Hidden words told with the image at hand, and captions told from those of the next image."""
+    data, _ = encoded(tool, read_captions(settings, split, reading), "captions")
+    masking, model = fixed_hiding(tool.vocabulary, settings), tool.model
+    begun, done, loss = time.perf_counter(), 0, 0.0
+    right, told = [0, 0], list[bool]()
+    for images, texts, of in in_order(data):
+        batch = hidden_batch(data, masking, images, texts, of).to(tool.device)
+        alone = model.alone(batch.text, batch.types, seen_regions(model, batch.seen))
+        found, labels = model.joined(alone, batch.of), batch.asked["labels"]
+        there = labels != IGNORED
+        hidden = found.words.index_select(0, batch.asked["at"][there])
+        log_p = model.output(model.transformed(hidden)).float().log_softmax(dim=1)
+        loss -= float(log_p.gather(1, labels[there][:, None]).sum())
+        right = [
+            right[0] + int((log_p.argmax(dim=1) == labels[there]).sum()),
+            right[1] + len(log_p),
+        ]
+        told += (model.fits(found) > 0).tolist()
+        if len(images) > 1:
+            other = model.joined(alone, (batch.of + 1) % len(images))
+            told += (model.fits(other) <= 0).tolist()
+        done += len(texts)
+        progress(done, len(data.texts))
+    return {
+        "split": split or "all",
+        "captions": done,
+        "images": len(data.sighted),
+        "seconds": time.perf_counter() - begun,
+        "hidden_words": right[1],
+        **loss_figures(loss / max(1, right[1])),
+        "word_accuracy": right[0] / max(1, right[1]),
+        "fit_accuracy": sum(told) / len(told),
     }

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
@@ -67,9 +68,10 @@ class JointPretraining(JointLearning):
     def __init__(self, settings: JointPretrainingSettings, how: Preparation) -> None:
         self.settings = settings
         super().__init__(settings, how)
-        some: dict[str, Any] = {"share": settings.masked, "whole_words": False}
-        self._masking = Masking.of(self.vocabulary, **some, seed=how.seed)
-        self._fixed = Masking.of(self.vocabulary, **some, seed=0, stream=FIXED)
+        self._masking = Masking.of(
+            self.vocabulary, share=settings.masked, whole_words=False, seed=how.seed
+        )
+        self._fixed = fixed_hiding(self.vocabulary, settings)
 
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
@@ -90,16 +92,8 @@ class JointPretraining(JointLearning):
         epoch: int | None = None,
     ) -> JointBatch:
         """With words hidden."""
-        framed = data.texts.take(texts)
         masking = self._fixed if epoch is None else self._masking
-        hidden = masking.hide(framed, data.texts.first[texts], epoch=epoch or 0)
-        framed = framed._replace(tokens=hidden.tokens)
-        batch = data.batch(images, texts, of, counts=counts, framed=framed)
-        more = -len(hidden.at) % SLOTS
-        at = torch.cat([hidden.at, hidden.at.new_zeros(more)])
-        labels = torch.cat([hidden.labels, hidden.labels.new_full((more,), IGNORED)])
-        asked = {"at": at, "labels": labels, "kinds": data.kinds(images)}
-        return batch._replace(asked=asked)
+        return hidden_batch(data, masking, images, texts, of, counts=counts, epoch=epoch or 0)
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
         return batch
@@ -129,6 +123,33 @@ class JointPretraining(JointLearning):
                 texts += batch.tokens
         figures = {name: total / texts for name, total in sums.items()}
         return {"loss": sum(figures.values()), **figures}
+
+
+def fixed_hiding(vocabulary: Vocabulary, settings: JointPretrainingSettings) -> Masking:
+    """The words of held-out captions that are hidden: the same whenever they are asked for."""
+    some: dict[str, Any] = {"share": settings.masked, "whole_words": False}
+    return Masking.of(vocabulary, **some, seed=0, stream=FIXED)
+
+
+def hidden_batch(
+    data: SightedTexts,
+    masking: Masking,
+    images: Int[Tensor, " B"],
+    texts: Int[Tensor, " T"],
+    of: Int[Tensor, " T"],
+    *,
+    counts: bool = True,
+    epoch: int = 0,
+) -> JointBatch:
+    """Images with texts, of which words are hidden: where these are, and which they were."""
+    framed = data.texts.take(texts)
+    hidden = masking.hide(framed, data.texts.first[texts], epoch=epoch)
+    framed = framed._replace(tokens=hidden.tokens)
+    batch = data.batch(images, texts, of, counts=counts, framed=framed)
+    more = -len(hidden.at) % SLOTS
+    at = torch.cat([hidden.at, hidden.at.new_zeros(more)])
+    labels = torch.cat([hidden.labels, hidden.labels.new_full((more,), IGNORED)])
+    return batch._replace(asked={"at": at, "labels": labels, "kinds": data.kinds(images)})
 
 
 def fitting(

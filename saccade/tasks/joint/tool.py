@@ -71,14 +71,16 @@ class JointTool:
     def reading(self, text: str) -> Reading:
         """A text as tokens; what is empty or too long is refused."""
         (found,) = self.vocabulary.readings([(text,)])
-        most = self.model.longest
         if all(side is None for side in found.sides):
             raise DataError(f"{printable(text[:60])!r} has no word that the model knows; write one")
-        if most is not None and len(found.tokens) > most:
-            raise DataError(
-                f"the text has {len(found.tokens)} tokens, but the model reads {most}; shorten it"
-            )
+        self.check_length(len(found.tokens))
         return found
+
+    def check_length(self, tokens: int) -> None:
+        """Refuse a text of more tokens than the model reads."""
+        most = self.model.longest
+        if most is not None and tokens > most:
+            raise DataError(f"the text has {tokens} tokens, but the model reads {most}; shorten it")
 
     def glimpse(self, images: Sequence[SightedImage]) -> Glimpse:
         """Images with their regions, side by side."""

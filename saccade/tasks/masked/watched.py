@@ -10,7 +10,8 @@ from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.looking import looking
 from saccade.attention.look.observe import observe
 from saccade.attention.look.rollout import rolling_out
-from saccade.tasks.masked.filler import BlankFiller, BlankText
+from saccade.tasks.masked.blanks import BlankText
+from saccade.tasks.masked.filler import BlankFiller
 from saccade.tasks.teacher_forced import TeacherForced
 
 ROLLOUT = "rollout"

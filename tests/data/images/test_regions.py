@@ -10,7 +10,7 @@ from PIL import Image
 
 from saccade.data.images.decode import ImageError, decode, upright_size
 from saccade.data.images.members import Member
-from saccade.data.images.regions import fitted_boxes, fitted_mask
+from saccade.data.images.regions import fitted_boxes, fitted_mask, unfitted_boxes
 from saccade.data.images.square import Fit, fit_square
 from saccade.metrics.pointing import inside_boxes
 from tests.data.images_odd import black_png
@@ -90,3 +90,11 @@ def test_the_size_of_what_is_no_image_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(sink.getvalue()[:12])
     with pytest.raises(ImageError, match="damaged image"):
         upright_size(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_boxes_come_back_to_where_they_lay(height: int, width: int, fit: Fit) -> None:
+    boxes = torch.rand(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    there = fitted_boxes(boxes, height, width, fit)
+    torch.testing.assert_close(unfitted_boxes(there, height, width, fit), boxes)

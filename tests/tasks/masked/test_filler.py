@@ -45,10 +45,10 @@ def test_each_blank_becomes_one_mask_and_nothing_else_changes(
     make: Callable[[], BlankFiller],
 ) -> None:
     tool = make()
-    read = tool.read(BLANKS)
-    assert [read.tokens[at] for at in read.at] == [tool.mask] * 3
-    assert read.tokens.count(tool.mask) == 3
-    plain = tool.read("The old cat is not cat, and cat sleeps.")
+    read = tool.blanks.read(BLANKS)
+    assert [read.tokens[at] for at in read.at] == [tool.blanks.mask] * 3
+    assert read.tokens.count(tool.blanks.mask) == 3
+    plain = tool.blanks.read("The old cat is not cat, and cat sleeps.")
     (framed,) = tool.vocabulary.readings([("The old cat is not cat, and cat sleeps.",)])
     assert plain.tokens == framed.tokens
     assert plain.at == []
@@ -69,9 +69,9 @@ def test_what_stands_around_blanks_is_kept_to_the_letter(
 def test_all_ways_to_write_a_blank_are_one() -> None:
     tool = filler()
     ways = ("___", "______", "[MASK]", "<hidden word>")
-    assert len({tuple(tool.read(f"The {way} is old.").tokens) for way in ways}) == 1
-    assert tool.read("The <mask> is __ old.").at == []
-    assert len(filler(Vocabulary(roberta_like())).read("The <mask> is old.").at) == 1
+    assert len({tuple(tool.blanks.read(f"The {way} is old.").tokens) for way in ways}) == 1
+    assert tool.blanks.read("The <mask> is __ old.").at == []
+    assert len(filler(Vocabulary(roberta_like())).blanks.read("The <mask> is old.").at) == 1
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_an_electra_s_generator_fills_blanks_and_both_parts_are_watched() -> Non
     tool = BlankFiller(model, words, MaskedSettings())
     (found,) = tool.fill(["The ___ is old."], n_best=4)
     assert len(found.blanks[0]) == 4
-    read = tool.read("The ___ is old.")
+    read = tool.blanks.read("The ___ is old.")
     seen = watched_text(tool, read, keep=Keep(dense=64))
     assert {name.split(".")[0] for name in seen.sites} == {"discriminator", "generator_layers"}
     rolled = rolled_out(tool, read, keep=Keep(dense=64))
@@ -124,7 +124,7 @@ def test_an_electra_s_generator_fills_blanks_and_both_parts_are_watched() -> Non
 
 def test_a_rollout_mixes_the_layers_and_sums_to_one() -> None:
     tool = filler()
-    read = tool.read(BLANKS)
+    read = tool.blanks.read(BLANKS)
     keep = Keep(dense=64)
     seen = watched_text(tool, read, keep=keep).sites
     mixture = torch.eye(len(read.tokens), dtype=torch.float64)

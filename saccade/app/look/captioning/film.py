@@ -40,7 +40,8 @@ class ImageLook:
     """Where each word looked: a map over the image for each.
 
     `hard` says that it was one cell at a time. Rows that are objects have a box and a colour each;
-    in these colours the first frame shows all of them at once.
+    in these colours the first frame shows all of them at once. Where it was boxes that were looked
+    at, `peaks` are those that were most, one for each row.
     """
 
     rows: list[str]
@@ -53,6 +54,7 @@ class ImageLook:
     hard: bool = False
     boxes: tuple[MarkedBox, ...] = ()
     colours: tuple[str, ...] = ()
+    peaks: tuple[Sequence[float], ...] = ()
 
     def save(self, path: str | Path, *, cells: bool = False) -> Path:
         """Write the film, the page or the numbers, by the file's ending.
@@ -109,11 +111,19 @@ class ImageLook:
         x = self.size[0] - FRAME - across if runs_left(self.rows) else across
         return x, HEAD + row * (self.tall + LINE)
 
-    def mark(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of what marks the cell that is looked at most, in a frame.
+    @property
+    def outlined(self) -> bool:
+        """Whether what is looked at most has an outline of its own, else a ring is around it."""
+        return self.hard or bool(self.peaks)
 
-        Its outline where it is all that was seen, else a ring around its middle.
-        """
+    def marked(self, number: int) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of what marks that which is looked at most, in a frame."""
+        if self.peaks:
+            return self.corners(self.peaks[number - 1])
+        return self.mark(self.maps[number - 1])
+
+    def mark(self, weights: Float[Tensor, "h w"]) -> tuple[float, float, float, float]:
+        """Of a cell: its outline where it is all that was seen, else a ring around its middle."""
         cell = int(weights.argmax())
         if self.hard:
             return self.corners(self.lattice.box(cell))
@@ -183,9 +193,9 @@ def _frame(
         draw.rectangle((left, top, right, bottom), outline=colour, width=3 if film.colours else 2)
     if weights.any():
         left, top, right, bottom = (
-            o + SCALE * value for o, value in zip((x, y, x, y), film.mark(weights))
+            o + SCALE * value for o, value in zip((x, y, x, y), film.marked(number))
         )
-        shape = draw.rectangle if film.hard else draw.ellipse
+        shape = draw.rectangle if film.outlined else draw.ellipse
         shape((left, top, right, bottom), outline="black", width=4)
         shape((left + 1, top + 1, right - 1, bottom - 1), outline="white", width=2)
 
@@ -237,10 +247,10 @@ def _svg_map(film: ImageLook, number: int, cells: bool) -> str:
     href = f"data:image/png;base64,{base64.b64encode(drawn).decode()}"
     if number == 0:
         mark = ""
-    elif film.hard:
-        mark = _svg_outline(film.mark(film.maps[number - 1]), 1.6)
+    elif film.outlined:
+        mark = _svg_outline(film.marked(number), 1.6)
     else:
-        left, top, right, bottom = film.mark(film.maps[number - 1])
+        left, top, right, bottom = film.marked(number)
         middle = f'cx="{(left + right) / 2:.1f}" cy="{(top + bottom) / 2:.1f}"'
         mark = f'<circle {middle} r="4" fill="none" stroke="white" stroke-width="1.5"/>'
     how = ' style="image-rendering:pixelated"' if cells else ""

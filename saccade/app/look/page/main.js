@@ -12,6 +12,7 @@ import { Arrays } from "./document/decode.js";
 import { el } from "./controls/dom.js";
 import { isolated } from "./controls/format.js";
 import { helpDialog } from "./controls/help.js";
+import { JointView } from "./kinds/joint.js";
 import { LanguageView } from "./kinds/language.js";
 import { MaskedView } from "./kinds/masked.js";
 import { footBar } from "./controls/readout.js";
@@ -28,7 +29,7 @@ const DEFAULTS = {
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
   patch: -1, eye: "", least: 0.03,
   opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
-  found: null, sure: null, truths: true, points: false,
+  found: null, sure: null, truths: true, points: false, by: "looks",
 };
 
 const FORMAT = "saccade-look";
@@ -43,6 +44,7 @@ const KINDS = {
   detection: [DetectionView, DetectionView],
   masked: [MaskedView, CompareView],
   understanding: [UnderstandingView, UnderstandingView],
+  joint: [JointView, JointView],
 };
 
 // Why this page cannot show a document; null if it can.

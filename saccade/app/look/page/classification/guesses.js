@@ -14,9 +14,9 @@ export function verdictMark(look) {
 }
 
 // askClass(label): a server is asked what in the image this class came from.
-function guess([label, probability], { truth, target, guesses }, askClass) {
+function guess([label, probability], { truth, target, guesses }, askClass, noun) {
   const asked = label === target && label !== guesses[0][0];
-  const told = [truth.includes(label) ? "true class" : "", asked ? "asked for" : ""].filter(Boolean).join(", ");
+  const told = [truth.includes(label) ? `true ${noun}` : "", asked ? "asked for" : ""].filter(Boolean).join(", ");
   return el("li", { class: truth.includes(label) ? "guess true" : "guess" },
     askClass && label !== target
       ? button(label, () => askClass(label), {
@@ -29,17 +29,18 @@ function guess([label, probability], { truth, target, guesses }, askClass) {
     el("span", { class: "guess-note", text: told }));
 }
 
-// The class that is shown is listed even where it is none of the best; so is the truth.
-export function guessList(look, askClass = null) {
+// The class that is shown is listed even where it is none of the best; so is the truth. `noun` is
+// what guesses are.
+export function guessList(look, askClass = null, noun = "class") {
   const { classes } = look;
   const { guesses, truth, target, probability } = classes;
   const named = new Set(guesses.map(([label]) => label));
   const asked = named.has(target) ? [] : [[target, probability]];
   const missing = truth.filter((label) => !named.has(label) && label !== target);
   const rest = missing.length
-    ? el("p", { class: "note", text: `True class: ${missing.join(", ")}, not among these.` }) : null;
+    ? el("p", { class: "note", text: `True ${noun}: ${missing.join(", ")}, not among these.` }) : null;
   const list = el("ol", { class: "guesses", "aria-label": "Best guesses" },
-    ...[...guesses, ...asked].map((one) => guess(one, classes, askClass)));
+    ...[...guesses, ...asked].map((one) => guess(one, classes, askClass, noun)));
   return [list, ...(rest ? [rest] : [])];
 }
 

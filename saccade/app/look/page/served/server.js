@@ -14,6 +14,7 @@ export const EXAMPLES = [
 const ASKED = {
   translation: ["beam"], captioning: ["beam"], language: ["most_tokens", "temperature"],
   classification: [], detection: [], masked: [], understanding: [],
+  answering: [], referring: [], fitting: [], joint: [],
 };
 const PROMISES = {
   understanding: "Write a sentence, and see what the model says of it, and what in it that came from.",
@@ -21,11 +22,18 @@ const PROMISES = {
   captioning: "Give it a picture, and see where on it each word of the caption looked.",
   classification: "Give it an image, and see what it is taken for, and what in it that came from.",
   detection: "Give it an image, and see which objects it finds, and where it looked for each.",
+  answering: "Give it an image, ask a question, and see which regions each word looked at.",
+  referring: "Give it an image and a phrase, and see which region it means, and why that one.",
+  fitting: "Give it an image and a sentence, and see how well they fit, region by region.",
+  joint: "Give it an image and a sentence with ___ for a word, and see what fills it.",
 };
 
 export function isServed() {
   return document.querySelector('meta[name="saccade-server"][content="1"]') !== null;
 }
+
+const SURE = 0.3; // the score from which on objects become regions, as for `saccade predict`,
+const MOST_REGIONS = 36; // and how many do
 
 const KEPT = "saccade-asked";
 
@@ -74,7 +82,7 @@ export class ServerBar {
       spellcheck: "false", dir: "auto", hidden: true,
     });
     this.limit = el("p", { class: "note warn", role: "alert", hidden: true });
-    this.drop = new ImageDrop(() => this.ask());
+    this.drop = new ImageDrop(() => (this.takesText && !this.text.value.trim() ? this.text.focus() : this.ask()));
     this.drop.root.hidden = true;
     this.go = button("Look", () => this.ask(), { class: "button primary" });
     this.busy = el("p", { class: "busy", role: "status", hidden: true });
@@ -158,7 +166,7 @@ export class ServerBar {
   // Whether the text is too long for this server, which says so at once; nothing is cut off.
   #measure() {
     const count = [...this.#written].length;
-    const over = !this.takesImages && count > (this.characters ?? Infinity);
+    const over = this.takesText && count > (this.characters ?? Infinity);
     this.limit.hidden = !over;
     this.limit.textContent = over ? `The text has ${count} characters; `
       + `this server takes at most ${this.characters}. Shorten it to go on.` : "";
@@ -170,9 +178,10 @@ export class ServerBar {
   // Only the options that this kind of run has.
   #suit() {
     const run = this.#chosen();
-    this.text.parentElement.hidden = this.takesImages;
+    this.text.parentElement.hidden = !this.takesText;
     this.pair.hidden = !this.takesPairs;
     this.drop.root.hidden = !this.takesImages;
+    this.root.classList.toggle("both", this.takesImages && this.takesText);
     const asked = ASKED[run?.kind] ?? [];
     for (const [name, field] of Object.entries(this.fields)) field.hidden = !asked.includes(name);
     this.suited?.();
@@ -196,6 +205,11 @@ export class ServerBar {
     return this.#chosen()?.takes === "image";
   }
 
+  // Some take an image and a text about it.
+  get takesText() {
+    return !this.takesImages || this.#chosen()?.asks === true;
+  }
+
   get takesPairs() {
     return this.#chosen()?.pairs === true;
   }
@@ -211,7 +225,9 @@ export class ServerBar {
 
   #body() {
     const run = this.#chosen();
-    const given = this.takesImages ? { image: this.drop.file } : { text: this.#written };
+    const given = {
+      ...(this.takesImages ? { image: this.drop.file } : {}), ...(this.takesText ? { text: this.#written } : {}),
+    };
     const body = { run: this.run.value, ...given };
     for (const name of ASKED[run?.kind] ?? []) {
       const { value } = this.fields[name].input;
@@ -222,8 +238,8 @@ export class ServerBar {
   }
 
   ask() {
-    const fields = this.takesPairs ? [this.text, this.pair] : [this.text];
-    const empty = this.takesImages ? (this.drop.file ? null : this.drop)
+    const fields = !this.takesText ? [] : this.takesPairs ? [this.text, this.pair] : [this.text];
+    const empty = this.takesImages && !this.drop.file ? this.drop
       : fields.find(({ value }) => !value.trim());
     if (empty || this.#measure()) {
       (empty ?? this.text).focus();
@@ -251,6 +267,7 @@ export class ServerBar {
     const clock = this.#start(controller);
     try {
       if (stream) await this.#stream(body, controller.signal);
+      if (this.#wantsBoxes(body)) body.boxes = await this.#detected(body.image, controller.signal);
       const answer = await (await post("/v1/look", body, controller.signal)).json();
       this.last = body;
       if (!(body.image instanceof Blob)) remember({ asked: body });
@@ -261,6 +278,23 @@ export class ServerBar {
       clearInterval(clock);
       if (this.controller === controller) this.#stop();
     }
+  }
+
+  // Some look at boxes, which a detector that is served beside them finds.
+  #wantsBoxes({ run, boxes }) {
+    return boxes === undefined && this.runs.find(({ name }) => name === run)?.boxes === true;
+  }
+
+  async #detected(image, signal) {
+    const detector = this.runs.find(({ kind }) => kind === "detection");
+    if (!detector) {
+      throw new Refusal(`${this.run.value} looks at boxes, and no detector is served beside it. `
+        + "Serve one too: saccade serve RUN DETECTOR");
+    }
+    const ask = { run: detector.name, image, threshold: SURE };
+    const { predictions: [found] } = await (await post("/v1/predict", ask, signal)).json();
+    const some = found.objects.map(({ box }) => box).filter(([left, top, right, bottom]) => right > left && bottom > top);
+    return some.slice(0, MOST_REGIONS);
   }
 
   async #stream(body, signal) {
@@ -307,7 +341,7 @@ export class ServerBar {
   }
 
   #fail(error, again = null) {
-    const kept = this.text.value && !this.takesImages ? " What you wrote is still here." : "";
+    const kept = this.text.value && this.takesText ? " What you wrote is still here." : "";
     const words = error instanceof Refusal ? error.message : `The server cannot be reached.${kept}`;
     const wait = error.wait ? ` Try again in ${error.wait} s.` : "";
     this.error.replaceChildren(

@@ -1,0 +1,135 @@
+"""Sentences and images: which of them belong together."""
+
+from typing import Any
+
+import tyro
+
+from saccade.app.cli.output import show_table, tell
+from saccade.app.kinds.base import HeldOut, Kind, LoadedRun
+from saccade.app.kinds.image_files import Fields
+from saccade.app.kinds.joint_base import joint_loader
+from saccade.app.kinds.joint_commands import (
+    Answered,
+    PairLookOptions,
+    PairOptions,
+    Row,
+    SplitTruth,
+    caption_truth,
+    evaluate,
+    look_at_pairs,
+    predict_pairs,
+)
+from saccade.app.kinds.serve_joint import JointServing
+from saccade.data.readers.images.read import image_splits
+from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.evaluate import evaluate_fitting
+from saccade.tasks.joint.tool import JointTool
+from saccade.tasks.joint.tools import FittingTool
+
+WAYS = {"image_recall": "images by sentences", "sentence_recall": "sentences by images"}
+
+
+def predict_command(
+    run: tyro.conf.Positional[str],
+    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    asked: PairOptions = PairOptions(),  # noqa: B008
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Rank images by a sentence, or sentences by an image, the best first.
+
+    Which of a folder's images is meant: saccade predict RUN photos/ "a dog on grass". Which of
+    several sentences fits: saccade predict RUN photo.jpg --text "a dog" --text "a cat". A .jsonl
+    file has an image and a sentence a line, and - reads them from standard input with a tab
+    between. Each line has what there are several of, and how likely they fit.
+
+    Args:
+        run: folder of the run.
+        given: images, and the sentence.
+        asked: what is asked, and who says where regions are.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    predict_pairs(run, given, asked, Answered(show=_lines, ranks=True), device, json=json)
+
+
+def _lines(row: Row, alone: bool) -> Fields:
+    return [(f"{row['fits']:.4f}",)]
+
+
+def eval_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Score how often the right image is among the first found for a sentence, and the other way.
+
+    R@5 is the share of sentences whose image is among the best five of all in the split. With a
+    shortlist, only so many that seem alike beforehand are looked at together.
+
+    Args:
+        run: folder of the run, such as runs/vilbert-retrieval.
+        held_out: which data to score on; shapes also have the splits compositional and many.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    evaluate(run, held_out, image_splits, _score, _print_scores, device, json=json)
+
+
+def _score(tool: FittingTool, **more: Any) -> dict[str, Any]:
+    return evaluate_fitting(tool.joint, **more)
+
+
+def _print_scores(found: dict[str, Any]) -> None:
+    tell(
+        f"{found['split']}: {found['sentences']:,} sentences about {found['images']:,} images, "
+        f"{found['seconds']:.1f} s"
+    )
+    if found["shortlist"]:
+        tell(f"of all, the {found['shortlist']} that seem most alike were looked at together")
+    tell("")
+    ranks = list(found["image_recall"])
+    rows = [(name, *(f"{found[key][k]:.4f}" for k in ranks)) for key, name in WAYS.items()]
+    show_table(rows, head=("", *ranks))
+
+
+def look_command(
+    run: tyro.conf.Positional[str],
+    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    asked: PairOptions = PairOptions(),  # noqa: B008
+    options: PairLookOptions = PairLookOptions(),  # noqa: B008
+) -> None:
+    """Say whether a sentence fits an image, and show which regions each word looked at.
+
+    With --out it goes to a file: .html is a page that works without a network, with every layer and
+    head, and how well the sentence would fit without a region; .png and .svg are images for papers;
+    .json has the numbers. A page may hold many: saccade look RUN --split test -o page.html
+
+    Args:
+        run: folder of the run.
+        given: the image, and the sentence.
+        asked: what is asked, and who says where regions are.
+        options: what is looked at, and where that goes.
+    """
+    look_at_pairs(run, given, asked, options, SplitTruth(read_captions, caption_truth))
+
+
+def _tool(joint: JointTool, run: LoadedRun) -> FittingTool:
+    return FittingTool(joint)
+
+
+KIND = Kind(
+    name="fitting",
+    load=joint_loader(_tool),
+    predict=predict_command,
+    evaluate=eval_command,
+    look=look_command,
+    serving=JointServing("says what fits"),
+)

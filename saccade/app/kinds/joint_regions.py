@@ -1,0 +1,77 @@
+"""Who says where the regions of an image are: a detector, a file, or whoever asks."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from saccade.app.kinds.detecting import DetectionModel
+from saccade.data.images.given import AnyImage, size_of
+from saccade.data.readers.images.region_files import PixelBox, pixel_box, read_region_file
+from saccade.errors import ConfigError
+from saccade.tasks.joint.pairs import PairTool, RegionBoxes
+from saccade.train.folder import RunFolder
+
+LEAST, MOST = 0.3, 36  # scores of objects that become regions, and how many do
+
+Regions = Callable[[AnyImage, str], RegionBoxes | None]  # of an image and its name
+
+
+def regions_by(
+    name: str, tool: PairTool, detector: str | None, boxes: Path | None, device: str
+) -> Regions:
+    """Who says it, as a command names them; refuses both, and neither where one is needed."""
+    given = [one for one in (detector, boxes) if one is not None]
+    if not tool.wants_boxes:
+        if given:
+            raise ConfigError(
+                f"{name} looks at the cells of a grid, not at boxes; leave --detector and --boxes "
+                "out"
+            )
+        return lambda image, called: None
+    if len(given) != 1:
+        what = "both were given" if given else "nobody says where they are"
+        raise ConfigError(
+            f"{name} looks at boxes, and {what}: name a detector with --detector RUN, or a file of "
+            "boxes with --boxes FILE"
+        )
+    return _detected(detector, device) if detector is not None else _from_file(Path(str(boxes)))
+
+
+def _detected(run: str, device: str) -> Regions:
+    from saccade.app.api import load
+    from saccade.app.kinds import kind_for
+
+    if kind_for(RunFolder(Path(run)).load_recipe().task).name != "detection":
+        raise ConfigError(
+            f"--detector {run} finds no objects; name a run that does, such as DETR's"
+        )
+    model: DetectionModel = load(run, device=device)
+
+    def regions(image: AnyImage, called: str) -> RegionBoxes:
+        prepared = model.prepare(image, name=called)
+        (found,) = model.predict_prepared([prepared], threshold=LEAST)
+        once = {one.box: PixelBox(one.box, one.label) for one in reversed(found.objects)}
+        return in_shares(list(once.values())[::-1][:MOST], found.size)
+
+    return regions
+
+
+def _from_file(path: Path) -> Regions:
+    file = read_region_file(path)
+    return lambda image, called: in_shares(file.of(called), size_of(image, name=called))
+
+
+def in_shares(boxes: Sequence[PixelBox], size: tuple[int, int]) -> RegionBoxes:
+    """Boxes in pixels of an image of this height and width, as shares of its sides."""
+    height, width = size
+    sides = torch.tensor([width, height, width, height], dtype=torch.float32)
+    corners = torch.tensor([one.box for one in boxes], dtype=torch.float32).view(-1, 4)
+    return RegionBoxes((corners / sides).clamp(0, 1), tuple(one.label for one in boxes))
+
+
+def given_regions(boxes: Any, size: tuple[int, int]) -> RegionBoxes:
+    """Boxes as a program gives them: rows of left, top, right and bottom in pixels."""
+    rows: list[Any] = boxes.tolist() if isinstance(boxes, torch.Tensor) else list(boxes)
+    return in_shares([PixelBox(pixel_box(one, f"boxes[{n}]")) for n, one in enumerate(rows)], size)

@@ -1,0 +1,87 @@
+"""Texts about images to look at: the user's, or those of a split, where the truth is known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from saccade.app.look.images import ShownImage
+from saccade.data.images.given import AnyImage
+from saccade.data.images.square import fit_square
+from saccade.tasks.joint.data import Sighted
+from saccade.tasks.joint.pairs import PairImage, PairTool, RegionBoxes
+from saccade.tasks.joint.task import TextsOfImages
+
+
+@dataclass(frozen=True)
+class PairTruth:
+    """What is known of a pair: what people answered, or where that lies which a phrase means, by
+    its corners on the square image; and whether the text fits.
+    """
+
+    answers: tuple[str, ...] = ()
+    box: Float[Tensor, " 4"] | None = None
+    fits: bool | None = None
+
+
+@dataclass(frozen=True)
+class PairSubject:
+    """An image for people, how a model is given the same, and a text about it."""
+
+    shown: ShownImage
+    text: str
+    sight: Callable[[PairTool], PairImage]
+    truth: PairTruth = PairTruth()
+
+    @classmethod
+    def of(
+        cls, tool: PairTool, image: AnyImage, text: str, regions: RegionBoxes | None, name: str = ""
+    ) -> "PairSubject":
+        """The user's. People see what the model does: all of it, or the square cut from it."""
+        whole = tool.settings.fit == "squeeze"
+        shown = (
+            ShownImage.in_full(image, name=name) if whole else ShownImage.of(image, tool, name=name)
+        )
+        return cls(shown, text, lambda who: who.sight(image, regions, name=shown.name))
+
+
+def split_subjects(
+    read: TextsOfImages, rows: int, split: str, truth_of: Callable[[Any], PairTruth]
+) -> list[PairSubject]:
+    """Some texts of a split, spread evenly over it, each with its image."""
+    image_of = [image for image, some in enumerate(read.texts) for _ in some]
+    every = [text for some in read.texts for text in some]
+    chosen = torch.linspace(0, len(every) - 1, min(rows, len(every))).round().long().unique()
+    return [
+        PairSubject(
+            _shown(read.sighted, image_of[number], f"{split} {image_of[number]}"),
+            every[number],
+            _sighter(read.sighted, image_of[number], f"{split} {image_of[number]}"),
+            truth_of(read.truth[number]),
+        )
+        for number in chosen.tolist()
+    ]
+
+
+def _shown(sighted: Sighted, image: int, name: str) -> ShownImage:
+    if sighted.scenes:
+        return replace(ShownImage.of_scene(sighted.scenes[image], name), boxes=(), references=())
+    pixels = sighted.images[torch.tensor([image])][0]
+    return ShownImage(name, pixels, lambda tool: fit_square(pixels, tool.settings.image, "squeeze"))
+
+
+def _sighter(sighted: Sighted, image: int, name: str) -> Callable[[PairTool], PairImage]:
+    boxes = sighted.boxes[image, : int(sighted.counts[image])]
+    labels = tuple[str, ...]()
+    if sighted.scenes:
+        labels = tuple(f"{one.colour} {one.kind}" for one in sighted.scenes[image].objects)
+
+    def sight(tool: PairTool) -> PairImage:
+        pixels = sighted.images[torch.tensor([image])][0]
+        fitting = fit_square(pixels, tool.settings.image, "squeeze")
+        return PairImage.square(name, fitting, boxes, labels)
+
+    return sight

@@ -1,0 +1,229 @@
+"""What a joint model says of texts about images, and what that would be without a region."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
+
+from saccade.data.images.given import AnyImage, size_of
+from saccade.data.images.regions import unfitted_boxes
+from saccade.data.reading import Reading
+from saccade.data.rows import Rows
+from saccade.errors import ConfigError, DataError
+from saccade.models.joint.regions import WHOLE, RegionRows
+from saccade.models.joint.vilbert import Streams
+from saccade.tasks.guesses import Guess
+from saccade.tasks.joint.batch import seen_regions
+from saccade.tasks.joint.data import JointSettings
+from saccade.tasks.joint.tool import JointTool, SightedImage
+from saccade.tasks.masked.blanks import BlankText, BlankWord
+
+BEST = 5  # guesses that are told
+AT_ONCE = 4096  # regions that are read together, each with its text
+
+Corners = tuple[float, float, float, float]
+
+
+class PairText(NamedTuple):
+    """A text as the model reads it; where it may have blanks, with these."""
+
+    text: str
+    reading: Reading
+    blanks: BlankText | None = None
+
+
+class PairImage(NamedTuple):
+    """An image made to fit; its height and width as it came, and its regions there, as shares.
+
+    `labels` are what these are called, if anybody knows.
+    """
+
+    name: str
+    image: AnyImage
+    sighted: SightedImage
+    size: tuple[int, int]
+    given: Float[Tensor, "R 4"]
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def square(
+        cls,
+        name: str,
+        pixels: UInt8[Tensor, "3 side side"],
+        boxes: Float[Tensor, "R 4"],
+        labels: tuple[str, ...] = (),
+    ) -> "PairImage":
+        """One that fits already, as data have it."""
+        side = pixels.shape[-1]
+        return cls(name, pixels, SightedImage(pixels, boxes), (side, side), boxes, labels)
+
+
+class RegionBoxes(NamedTuple):
+    """Where the regions of an image lie, as shares of its sides, and what they are called."""
+
+    boxes: Float[Tensor, "R 4"]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairAnswer:
+    """What is said of a text about an image, in short, and how likely that is.
+
+    What a kind of model does not tell is not there: `guesses` are answers, the likeliest first;
+    `region` is the one that is meant, `box` where it lies as shares of the image as it came, and
+    `chances` has how likely each region is to be meant; `fits` how likely the text is about the
+    image; `blanks` the best words for each blank.
+    """
+
+    text: str
+    score: float
+    guesses: tuple[Guess, ...] = ()
+    region: int | None = None
+    box: Corners | None = None
+    chances: tuple[float, ...] = ()
+    fits: float | None = None
+    blanks: tuple[tuple[BlankWord, ...], ...] = ()
+
+
+class PairTool(ABC):
+    """A joint model that is asked one thing of texts and images."""
+
+    of_what: ClassVar[str]  # the likelihood that is measured without a region
+
+    def __init__(self, joint: JointTool) -> None:
+        self.joint, self.model, self.device = joint, joint.model, joint.device
+        self.vocabulary = joint.vocabulary
+
+    @property
+    def settings(self) -> JointSettings:
+        return self.joint.settings
+
+    @property
+    def batch(self) -> int:
+        """How many images are looked at together."""
+        return self.joint.batch
+
+    @property
+    def wants_boxes(self) -> bool:
+        """Whether somebody must say where its regions are."""
+        return self.joint.wants_boxes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The answers that may be asked about; none where there are none."""
+        return ()
+
+    def prepare(self, image: AnyImage, *, name: str = "") -> UInt8[Tensor, "3 side side"]:
+        """An image's pixels as the model is given them."""
+        return self.joint.prepare(image, name=name).pixels
+
+    def sight(
+        self, image: AnyImage, regions: RegionBoxes | None = None, *, name: str = ""
+    ) -> PairImage:
+        """An image made to fit, with its regions; a model that wants these refuses it without."""
+        if regions is None and self.wants_boxes:
+            raise DataError(f"{name or 'the image'} has no regions, and the model looks at boxes")
+        known = RegionBoxes(torch.zeros(0, 4)) if regions is None else regions
+        sighted = self.joint.prepare(image, known.boxes, name=name)
+        return PairImage(name, image, sighted, size_of(image, name=name), known.boxes, known.labels)
+
+    def read_text(self, text: str) -> PairText:
+        """A text as tokens; what is empty or too long is refused."""
+        return PairText(text, self.joint.reading(text))
+
+    @torch.no_grad()
+    def answers(
+        self,
+        images: Sequence[PairImage],
+        texts: Sequence[PairText],
+        of: Sequence[int] | None = None,
+        *,
+        best: int = BEST,
+    ) -> list[PairAnswer]:
+        """What is said of text i with image i, or with image `of[i]`."""
+        if best < 1:
+            raise ConfigError(f"best={best} must be at least 1")
+        if not texts:
+            return []
+        about = list(range(len(texts))) if of is None else list(of)
+        found, regions = self.read(images, texts, about)
+        return self.told(found, regions, [images[i] for i in about], texts, best)
+
+    def read(
+        self, images: Sequence[PairImage], texts: Sequence[PairText], of: Sequence[int]
+    ) -> tuple[Streams, RegionRows]:
+        """Texts and images, read together."""
+        rows, types = self.joint.rows([one.reading for one in texts])
+        regions = seen_regions(self.model, self.joint.glimpse([one.sighted for one in images]))
+        rows, visible = self.may_see(rows, regions)
+        return self.model(rows, types, visible, torch.tensor(of, device=self.device)), regions
+
+    def may_see(self, text: Rows, regions: RegionRows) -> tuple[Rows, RegionRows]:
+        """All of both; some models were trained with less."""
+        return text, regions
+
+    @abstractmethod
+    def told(
+        self,
+        found: Streams,
+        regions: RegionRows,
+        images: Sequence[PairImage],
+        texts: Sequence[PairText],
+        best: int,
+    ) -> list[PairAnswer]:
+        """What pairs were said to be; images are those of the pairs."""
+
+    @abstractmethod
+    def aim(self, answer: PairAnswer, of: str | None) -> int:
+        """The number of what is measured: what the answer says, or another that is named."""
+
+    @abstractmethod
+    def chance(self, found: Streams, aim: int) -> Float[Tensor, " pairs"]:
+        """How likely that is; all pairs have as many regions."""
+
+    @torch.no_grad()
+    def without(self, image: PairImage, text: PairText, aim: int) -> list[float]:
+        """How likely that is with nothing to be seen in the first region, the second, …"""
+        regions = seen_regions(self.model, self.joint.glimpse([image.sighted]))
+        count = len(regions.boxes)
+        rows, types = self.joint.rows([text.reading])
+        rows, regions = self.may_see(rows, regions)
+        every = torch.eye(count, dtype=torch.bool, device=self.device)
+        parts = [
+            self.chance(self._emptied(rows, types, regions, some), aim)
+            for some in every.split(max(1, AT_ONCE // count))
+        ]
+        return torch.cat(parts).tolist()
+
+    def _emptied(
+        self,
+        text: Rows,
+        types: Tensor,
+        regions: RegionRows,
+        hidden: Bool[Tensor, "pairs count"],
+    ) -> Streams:
+        """The pair once for each row, with nothing to be seen in the regions that it names."""
+        pairs, count = hidden.shape
+        lengths = torch.tensor([len(text.tokens)]).expand(pairs)
+        rows = Rows.of(text.tokens.cpu().repeat(pairs), lengths).to(self.device)
+        starts = count * torch.arange(pairs + 1, dtype=torch.int32, device=self.device)
+        copies = RegionRows(
+            regions.features.repeat(pairs, 1),
+            regions.boxes.repeat(pairs, 1),
+            starts,
+            regions.longest,
+            count,
+            equal=True,
+        )
+        about = torch.arange(pairs, device=self.device)
+        return self.model(rows, types.repeat(pairs), copies.hidden(hidden.flatten()), about)
+
+    def places(self, image: PairImage, square: Float[Tensor, "n 4"]) -> Float[Tensor, "n 4"]:
+        """Where its regions lie on the image as it came; boxes keep what the square cut off."""
+        if self.wants_boxes:
+            return torch.cat([torch.tensor([WHOLE]), image.given])
+        return unfitted_boxes(square.cpu(), *image.size, self.settings.fit).clamp(0, 1)

@@ -149,7 +149,11 @@ class GivenPairs(NamedTuple):
 
     def to(self, device: torch.device) -> "GivenPairs":
         lengths = self.text.lengths  # stay on the CPU
-        moved: GivenPairs = tree_map(partial(_moved, device), self)
+
+        def move(x: Any) -> Any:
+            return x.to(device) if isinstance(x, Tensor) else x
+
+        moved: GivenPairs = tree_map(move, self)
         return moved._replace(text=moved.text._replace(lengths=lengths))
 
     def pinned(self) -> "GivenPairs":
@@ -195,10 +199,6 @@ class GivenPairs(NamedTuple):
         at = self.text.sequences[self.at] * longest + self.text.places[self.at]
         rows = (x.unflatten(0, (B, -1)) for x in (self.chosen, self.emptied, self.kinds))
         return at, self.labels, *rows, self.other
-
-
-def _moved(device: torch.device, x: Any) -> Any:
-    return x.to(device) if isinstance(x, Tensor) else x
 
 
 class Pretrain(SameBatch[GivenPairs]):

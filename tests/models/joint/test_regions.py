@@ -193,6 +193,7 @@ def test_regions_lie_beside_their_texts_as_a_loop_puts_them(
             assert way.which[mine][0] == regions[0]  # the whole image
             assert here.tolist() == sorted(here.tolist(), reverse=True)
             assert (way.pair[mine][~here] == len(images)).all()
+            assert (way.which[mine][~here] == regions[0]).all()  # which is never asked about
     filled = ways[1]
     assert len(filled.which) == slots * len(images)
     assert exact.which.tolist() == [region for one in expected for region in one]

@@ -15,6 +15,7 @@ from saccade.data import shapes
 from saccade.data.answers import AnswerSet
 from saccade.data.readers.images.asked.forms import QUESTIONS
 from saccade.data.rows import Rows
+from saccade.data.shapes import Scene
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Vilbert
@@ -49,6 +50,13 @@ class AnsweringSettings(JointSettings):
         super().__post_init__()
         check_positive(self, "answers")
 
+    def said(self, scene: Scene) -> tuple[str, ...]:
+        return tuple(one.text for one in shapes.questions(scene))
+
+    def fitted_sizes(self) -> dict[str, int]:
+        answers = self.answers if self.data else min(self.answers, len(shapes.ANSWERS))
+        return {**super().fitted_sizes(), "labels": answers}
+
     def prepare(self, how: Preparation) -> Task[Any]:
         return Answering(self, how)
 
@@ -69,7 +77,7 @@ def read_questions(
         return read._replace(truth=[Asked(said.item.answers) for said in read.truth])
     sighted = drawn_scenes(settings, split or "test", progress)
     asked = [shapes.questions(scene) for scene in sighted.scenes]
-    texts = [tuple(one.text for one in some) for some in asked]
+    texts = [settings.said(scene) for scene in sighted.scenes]
     truth = [Asked((one.answer,), one.takes) for some in asked for one in some]
     return TextsOfImages(sighted, texts, truth)
 

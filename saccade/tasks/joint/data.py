@@ -1,6 +1,7 @@
 """Images with their regions, and texts about them: the user's, or the built-in shapes."""
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -18,8 +19,10 @@ from saccade.errors import ConfigError, DataError
 from saccade.models.joint.config import RegionKind, VilbertConfig
 from saccade.tasks.base import Progress, TextSettings, check_split
 from saccade.tasks.images import ImageSource, digest, draw_scenes
+from saccade.tasks.tokenizer import learnt
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
+FIRST = 300  # scenes, of which every word is said that ever is of shapes
 UNKNOWN = -1  # the class of a region that nobody has named
 SHAPES = ("train", "valid", "test", "compositional", "many")
 
@@ -41,6 +44,7 @@ class JointSettings(TextSettings):
     """
 
     budget_unit: ClassVar[str] = "texts"
+    masks: ClassVar[bool] = False  # whether the tokenizer needs a token for hidden words
 
     image: int = 64
     fit: Fit = "crop"
@@ -69,6 +73,17 @@ class JointSettings(TextSettings):
                 f"{type(model).__name__} does not read images and texts together; take one that "
                 "does: vilbert-nano"
             )
+
+    @abstractmethod
+    def said(self, scene: Scene) -> tuple[str, ...]:
+        """What is learnt from of a scene of shapes."""
+
+    def fitted_sizes(self) -> dict[str, int]:
+        if self.data:
+            return {"vocabulary": self.vocabulary}
+        scenes = (shapes.scene("train", i, self.shapes) for i in range(min(self.scenes, FIRST)))
+        texts = (text for scene in scenes for text in self.said(scene))
+        return {"vocabulary": len(learnt(self, texts, masks=self.masks))}
 
 
 @dataclass(frozen=True)

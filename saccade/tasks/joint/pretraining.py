@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from saccade.data import shapes
+from saccade.data.shapes import Scene
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
@@ -46,6 +48,10 @@ class JointPretrainingSettings(JointSettings):
 
     example: ClassVar[str] = 'photo.jpg "a ___ on a table"'
     fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "region_classes"})
+    lower_is_better: ClassVar[frozenset[str]] = frozenset(
+        {"loss", "words", "regions", "fit", "contrast"}
+    )
+    masks: ClassVar[bool] = True
 
     masked: float = 0.15
 
@@ -53,6 +59,12 @@ class JointPretrainingSettings(JointSettings):
         super().__post_init__()
         if not 0 < self.masked < 1:
             raise ConfigError(f"masked={self.masked} must be above 0 and below 1, as 0.15")
+
+    def said(self, scene: Scene) -> tuple[str, ...]:
+        return shapes.captions(scene)
+
+    def fitted_sizes(self) -> dict[str, int]:
+        return {**super().fitted_sizes(), "region_classes": 0 if self.data else len(shapes.KINDS)}
 
     def prepare(self, how: Preparation) -> Task[Any]:
         return JointPretraining(self, how)
@@ -62,7 +74,6 @@ class JointPretraining(JointLearning):
     """Implements `Task[JointBatch]`."""
 
     deciding = Deciding("loss", label="validation loss")
-    masks = True
     what = "captions"
 
     def __init__(self, settings: JointPretrainingSettings, how: Preparation) -> None:

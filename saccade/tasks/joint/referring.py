@@ -11,6 +11,7 @@ from torch import Tensor
 from saccade.data import shapes
 from saccade.data.boxes import iou
 from saccade.data.readers.images.asked.forms import REFERRING
+from saccade.data.shapes import Scene
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
@@ -34,6 +35,9 @@ class ReferringSettings(JointSettings):
     example: ClassVar[str] = 'photo.jpg "the red circle"'
     fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary"})
 
+    def said(self, scene: Scene) -> tuple[str, ...]:
+        return tuple(one.text for one in shapes.referring(scene))
+
     def prepare(self, how: Preparation) -> Task[Any]:
         return Referring(self, how)
 
@@ -51,7 +55,7 @@ def read_phrases(
         return read._replace(truth=boxes)
     sighted = drawn_scenes(settings, split or "test", progress)
     said = [shapes.referring(scene) for scene in sighted.scenes]
-    texts = [tuple(one.text for one in some) for some in said]
+    texts = [settings.said(scene) for scene in sighted.scenes]
     boxes = [sighted.boxes[image, one.thing] for image, some in enumerate(said) for one in some]
     return TextsOfImages(sighted, texts, boxes)
 

@@ -33,7 +33,6 @@ class JointLearning(ABC):
 
     deciding: Deciding
     padding = 0.0
-    masks: ClassVar[bool] = False  # whether the tokenizer needs a token for hidden words
     what: ClassVar[str] = "texts"
 
     def __init__(self, settings: Any, how: Preparation) -> None:
@@ -41,7 +40,7 @@ class JointLearning(ABC):
         self.seed, self._most = how.seed, joint.texts
         train, valid = (self.read(split, how.progress) for split in ("train", "valid"))
         every = (text for some in train.texts for text in some)
-        self.vocabulary = trained_tokenizer(joint, every, how, masks=self.masks)
+        self.vocabulary = trained_tokenizer(joint, every, how, masks=joint.masks)
         bound = how.bound(joint.longest, "--longest")
         self.report = [f"train: {train.sighted.report}", f"valid: {valid.sighted.report}"]
         self.names = train.sighted.names

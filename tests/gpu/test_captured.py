@@ -17,7 +17,9 @@ SHAPES = ("show-and-tell", "show-attend-tell", "show-attend-tell-hard", "cnn-tra
 PHOTOS = ("show-attend-tell-photos", "cnn-transformer-photos")  # bf16, mirrored, five captions
 CAPTIONERS = (*SHAPES, "vit-captioner", "equalizer", *PHOTOS)
 DETECTORS = ("detr", "detr-few-images")
-UPDATES = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare", *CAPTIONERS, *DETECTORS)
+WORDS = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare")
+JOINT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-retrieval-photos")
+UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT)
 TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
 
 

@@ -73,16 +73,28 @@ def test_a_recipe_trains_resumes_and_is_used(
 def use(run: Path, recipe: Recipe, folder: Path) -> None:
     split = "test" if recipe.task.data else "valid"
     command("eval", run, "--split", split, "--json")
-    given: object = "The ___ eats.\tIt eats." if reads_pairs(run) else "The ___ eats."
-    if recipe.task.example.endswith(".jpg"):
-        from PIL import Image
-
-        given = folder / "given.png"
-        Image.fromarray(render(scene("test", 3, ShapesSettings(size=64)), 64)).save(str(given))
-    command("predict", run, given, "--json")
+    given = asked(run, recipe, folder)
+    command("predict", run, *given, "--json")
     if looks(run) or recipe.task.budget_unit == "images":
-        command("look", run, given, "-o", folder / "look.html")
+        command("look", run, *given, "-o", folder / "look.html")
         assert (folder / "look.html").stat().st_size > 10_000
+
+
+def asked(run: Path, recipe: Recipe, folder: Path) -> list[object]:
+    """What a run of this recipe can be given."""
+    text = "The ___ eats.\tIt eats." if reads_pairs(run) else "The ___ eats."
+    if ".jpg" not in recipe.task.example:
+        return [text]
+    from PIL import Image
+
+    image = folder / "given.png"
+    Image.fromarray(render(scene("test", 3, ShapesSettings(size=64)), 64)).save(str(image))
+    if recipe.task.budget_unit != "texts":
+        return [image]
+    boxes = folder / "boxes.jsonl"
+    boxes.write_text(json.dumps({"image": image.name, "boxes": [[4, 4, 30, 30]]}) + "\n")
+    wanted = vars(recipe.model)["regions"] == "boxes"
+    return [image, "a red ___", *(["--boxes", boxes] if wanted else [])]
 
 
 def reads_pairs(run: Path) -> bool:

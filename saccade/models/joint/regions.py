@@ -11,6 +11,7 @@ from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.segments import Segments
 from saccade.blocks.dropout import Dropout
 from saccade.data.boxes import area
+from saccade.data.images.constants import constant
 from saccade.data.rows import Rows, few
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.vision.grid_encoder import GridEncoder
@@ -138,7 +139,7 @@ class RegionEye(nn.Module):
         """With no `boxes`, the cells."""
         cells, axis = self.grid(images)
         if boxes is None:
-            places = cell_boxes(axis.height, axis.width).to(cells).expand(len(cells), -1, -1)
+            places = cell_boxes(axis.height, axis.width, cells.device).expand(len(cells), -1, -1)
             found = torch.cat([cells.mean(dim=1, keepdim=True), cells], dim=1)
             return SeenRegions(found, _with_whole(places), _after_whole(axis))
         places = _with_whole(boxes)
@@ -163,15 +164,15 @@ def shares(ends: Float[Tensor, "B R 2"], cells: int, bins: int) -> Float[Tensor,
     return common / common.sum(dim=-1, keepdim=True).clamp_min(THINNEST**2)
 
 
-def cell_boxes(height: int, width: int) -> Float[Tensor, "cells 4"]:
+def cell_boxes(height: int, width: int, device: torch.device) -> Float[Tensor, "cells 4"]:
     """Where the cells of a grid lie, row by row."""
-    top, left = torch.arange(height) / height, torch.arange(width) / width
+    top, left = (torch.arange(n, device=device) / n for n in (height, width))
     y, x = torch.meshgrid(top, left, indexing="ij")
     return torch.stack([x, y, x + 1 / width, y + 1 / height], dim=-1).flatten(0, 1)
 
 
 def _with_whole(boxes: Float[Tensor, "B R 4"]) -> Float[Tensor, "B n 4"]:
-    whole = boxes.new_tensor(WHOLE).expand(len(boxes), 1, 4)
+    whole = constant(WHOLE, boxes).expand(len(boxes), 1, 4)
     return torch.cat([whole, boxes], dim=1)
 
 

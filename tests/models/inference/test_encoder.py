@@ -18,7 +18,7 @@ FAMILIES: dict[str, ImageEncoderConfig] = {
     "resnet, basic": ResNetConfig(depth=10, width=8, classes=5),
     "resnet, bottleneck": ResNetConfig(depth=50, width=4, classes=5, dilated=True),
     "attention-resnet": AttentionResNetConfig(depth=10, width=8, classes=5),
-    "mobilenet": MobileNetConfig(classes=5),
+    "mobilenet": MobileNetConfig(classes=5, dropout=0.0),
     "convnext": ConvNextConfig(depths=(1, 1), widths=(8, 16), classes=5, layer_scale=0.5),
     "swin": SwinConfig(width=8, depths=(2, 1), heads=(1, 2), window=4, classes=5),
     "mvit": MvitConfig(image=32, width=8, depths=(1, 1), classes=5),

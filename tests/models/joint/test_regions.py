@@ -142,7 +142,7 @@ def test_the_cells_of_a_grid_are_the_boxes_where_they_lie(
 ) -> None:
     z = random_grid(height, width, seed)
     cells = seen(eye_on(z, boxes=False), None)
-    boxes = seen(eye_on(z), cell_boxes(height, width)[None])
+    boxes = seen(eye_on(z), cell_boxes(height, width, z.device)[None])
     torch.testing.assert_close(cells.features, boxes.features, rtol=1e-3, atol=1e-4)
     assert torch.equal(cells.boxes, boxes.boxes)
     axis = cells.axis

@@ -47,7 +47,7 @@ def without_help(page: str) -> list[str]:
         elif entries:
             entries[-1] += f" {words}"
     assert len(entries) > 3
-    return [one for one in entries if not re.search(r"\. \((default|required)", one)]
+    return [one for one in entries if not re.search(r"\. \((default|required|repeatable)", one)]
 
 
 def help_of(monkeypatch: Patch, capsys: Capture, *arguments: str) -> str:
@@ -62,10 +62,11 @@ def test_every_option_of_every_kind_has_a_help_text(
     translator: Path,
     writer: Path,
     captioner: Path,
+    joint: dict[str, Path],
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
-    for folder in (translator, writer, captioner):
+    for folder in (translator, writer, captioner, *joint.values()):
         assert without_help(help_of(monkeypatch, capsys, command, str(folder))) == []
 
 
@@ -96,11 +97,13 @@ def test_every_option_that_a_message_names_is_there(
     detector: Path,
     filler: Path,
     understander: Path,
+    joint: dict[str, Path],
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
     texts = (translator, writer, filler, understander)
-    runs = [str(folder) for folder in (*texts, captioner, classifier, detector)]
+    folders = (*texts, captioner, classifier, detector, *joint.values())
+    runs = [str(folder) for folder in folders]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     recipes = (
         "transformer",
@@ -110,6 +113,10 @@ def test_every_option_that_a_message_names_is_there(
         "detr",
         "bert",
         "bert-classify",
+        "vilbert",
+        "vilbert-questions",
+        "vilbert-retrieval",
+        "vilbert-referring",
     )
     commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]

@@ -112,7 +112,7 @@ class Vilbert(nn.Module):
         self.eye = RegionEye(config)
         self.embeddings = TextEmbeddings(text)
         self.encoder = encoder_layers(text, config.width, config.heads, config.hidden)
-        self.region_embeddings = RegionEmbeddings(self.eye.features, config)
+        self.region_input = RegionEmbeddings(self.eye.features, config)
         self.region_encoder = nn.ModuleList(
             EncoderLayer(
                 config.region_width,
@@ -190,7 +190,7 @@ class Vilbert(nn.Module):
     def alone(self, text: Rows, types: Int[Tensor, " words"], regions: RegionRows) -> Streams:
         """Both streams up to where they meet."""
         depths = self.config.depth, self.config.region_depth
-        x, y = self.embeddings(text, types), self.region_embeddings(regions)
+        x, y = self.embeddings(text, types), self.region_input(regions)
         itself = Segments.among(text.starts, text.longest)
         x = _through(self.encoder[: depths[0] - self.config.joins], x, itself)
         themselves = Segments.among(regions.starts, regions.longest)

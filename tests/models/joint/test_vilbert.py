@@ -276,7 +276,7 @@ def test_the_published_size_has_the_parameters_of_the_formula() -> None:
     words, regions, joint = 768, 1024, 1024
     assert counts["embeddings"] == (30522 + 512 + 2 + 2) * words
     assert counts["encoder"] == 12 * layer(words, 3072)
-    assert counts["region_embeddings"] == linear(2048, regions) + linear(5, regions) + 2 * regions
+    assert counts["region_input"] == linear(2048, regions) + linear(5, regions) + 2 * regions
     assert counts["region_encoder"] == 6 * layer(regions, 1024)
     to_words, to_regions = (
         layer(words, 3072, regions, joint),

@@ -1,5 +1,7 @@
 """Recipes that read images and texts together."""
 
+from dataclasses import replace
+
 from saccade.data.shapes import ShapesSettings
 from saccade.models.joint import vilbert
 from saccade.tasks.joint.answering import AnsweringSettings
@@ -83,6 +85,6 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="ViLBERT",
         model=_NANO,
         task=ReferringSettings(texts=8, scenes=10_000),
-        train=_ON_SHAPES,
+        train=replace(_ON_SHAPES, steps=1200),
     ),
 }

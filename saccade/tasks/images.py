@@ -12,8 +12,11 @@ from torch import Tensor
 
 from saccade.data import shapes
 from saccade.data.images.cache import ImageCache
+from saccade.data.images.counter_random import uniform
 from saccade.data.shapes import Scene
 from saccade.tasks.base import Progress
+
+CHOICE = 1 << 20  # the stream of draws that choose texts, apart from those that vary images
 
 
 @runtime_checkable
@@ -62,6 +65,26 @@ def draw_scenes(
         images[index] = pixels.permute(2, 0, 1)
         progress(index + 1, len(scenes))
     return images
+
+
+def some_of_each(
+    first: Int[Tensor, " boundaries"],
+    images: Int[Tensor, " B"],
+    most: int,
+    *,
+    seed: int,
+    epoch: int,
+) -> tuple[Int[Tensor, " T"], Int[Tensor, " T"]]:
+    """At most so many of the texts about each image, and which of the images each is about.
+
+    Those about image i are `first[i]` up to `first[i + 1]`.
+    """
+    begin, counts = first[images], first.diff()[images]
+    draws = uniform(images, int(counts.max()), seed=seed, epoch=epoch, stream=CHOICE)  # (B, n)
+    there = torch.arange(draws.shape[1]) < counts[:, None]
+    order = draws.masked_fill(~there, 2).argsort(dim=1)[:, :most]
+    kept = order < counts[:, None]
+    return (begin[:, None] + order)[kept], kept.nonzero()[:, 0]
 
 
 def cache_folder() -> Path:

@@ -81,7 +81,7 @@ def eval_command(
     question takes: to look, to count, to find, or to relate.
 
     Args:
-        run: folder of the run, such as runs/vilbert-answers.
+        run: folder of the run, such as runs/vilbert-questions.
         held_out: which data to score on; shapes also have the splits compositional and many.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.

@@ -97,7 +97,7 @@ def eval_command(
     """Score how often the region that is found for a phrase shares half of the true box.
 
     Args:
-        run: folder of the run, such as runs/vilbert-phrases.
+        run: folder of the run, such as runs/vilbert-referring.
         held_out: which data to score on; shapes also have the splits compositional and many.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.

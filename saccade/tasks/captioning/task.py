@@ -11,7 +11,6 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.data.images.augment import Augment, Flip, ResizedCrop
-from saccade.data.images.counter_random import uniform
 from saccade.data.ragged import Ragged
 from saccade.data.rows import FILLER, Rows, with_token
 from saccade.data.vocabulary import SpecialTokens, Vocabulary
@@ -31,12 +30,11 @@ from saccade.tasks.captioning.losses import reinforced, uncovered
 from saccade.tasks.captioning.regions import Hidden
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.images import ImageSource, digest
+from saccade.tasks.images import ImageSource, digest, some_of_each
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 VALIDATED = 100  # images at a time
 ROUND = 8  # filled captions are so many words long, or a multiple
-CHOICE = 1 << 20  # the stream of draws that choose captions, apart from those that vary images
 
 
 class CaptionBatch(NamedTuple):
@@ -119,17 +117,6 @@ class Tokens(NamedTuple):
         """How many images there are."""
         return len(self.first) - 1
 
-    def chosen(
-        self, rows: Int[Tensor, " B"], most: int, *, seed: int, epoch: int
-    ) -> tuple[Int[Tensor, " R"], Int[Tensor, " R"]]:
-        """At most so many captions of each image, and which of the images each is about."""
-        first, counts = self.first[rows], self.first.diff()[rows]
-        draws = uniform(rows, int(counts.max()), seed=seed, epoch=epoch, stream=CHOICE)  # (B, n)
-        there = torch.arange(draws.shape[1]) < counts[:, None]
-        order = draws.masked_fill(~there, 2).argsort(dim=1)[:, :most]
-        kept = order < counts[:, None]
-        return (first[:, None] + order)[kept], kept.nonzero()[:, 0]
-
 
 class Captioning:
     """Implements `Task[CaptionBatch]`. An epoch sees every image once, with some of its captions.
@@ -200,7 +187,7 @@ class Captioning:
             self._epoch = (epoch, list(order.split(self.images)))
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
         draws = {"seed": self.seed, "epoch": epoch}
-        captions, of = self._train.chosen(rows, self.settings.captions, **draws)
+        captions, of = some_of_each(self._train.first, rows, self.settings.captions, **draws)
         images, words = self._train.images[rows], (self._train.captions, captions, of)
         batch = collate(images, *words, self.vocabulary.special, counts=counts)
         drawn = self._vary.draw(rows, **draws)
@@ -261,7 +248,7 @@ def mean_loss(
     """Mean loss per word of given captions."""
     total, tokens = 0.0, 0
     for rows in torch.arange(told.size).split(VALIDATED):
-        captions, of = told.chosen(rows, 1 << 30, seed=0, epoch=0)
+        captions, of = some_of_each(told.first, rows, 1 << 30, seed=0, epoch=0)
         batch = collate(told.images[rows], told.captions, captions, of, special).to(device)
         known = model(batch.images, batch.captions, batch.of).hidden
         total += summed_cross_entropy(known, model.output, batch.labels).item()

@@ -1,7 +1,7 @@
 """Questions about images, each with the answers that people gave."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -95,6 +95,10 @@ class Answering(JointLearning):
         self.answers = AnswerSet.most_frequent(given, settings.answers)
         unknown = self.answers.unknown([one.answers for one in self.valid_truth])
         self.report += [f"validation: {unknown}"] * bool(unknown)
+        self.train_truth, self.valid_truth = (
+            [self.answers.scores(one.answers) for one in truth]
+            for truth in (self.train_truth, self.valid_truth)
+        )
 
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_questions(self.settings, split, progress)
@@ -111,8 +115,8 @@ class Answering(JointLearning):
         return {**tokenizer_asset(self.vocabulary), ASSET: answers_asset(self.answers)}
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
-        given = [truth[text].answers for text in texts.tolist()]
-        return batch._replace(asked={"targets": targets(self.answers, given)})
+        scores = [truth[text] for text in texts.tolist()]
+        return batch._replace(asked={"targets": targets(scores, len(self.answers))})
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
         """Σ BCE(σ(z), share), over the answers and the questions."""
@@ -149,12 +153,11 @@ def blinded(text: Rows, regions: RegionRows, sees: Sees) -> tuple[Rows, RegionRo
     return text, regions
 
 
-def targets(answers: AnswerSet, given: Iterable[tuple[str, ...]]) -> Float[Tensor, "T labels"]:
-    """How right each answer is to each question."""
-    rows = list(given)
-    made = torch.zeros(len(rows), len(answers))
-    for row, some in enumerate(rows):
-        for place, score in answers.scores(some).items():
+def targets(scores: Sequence[Mapping[int, float]], labels: int) -> Float[Tensor, "T labels"]:
+    """How right each answer is to each question, of which some numbers are known."""
+    made = torch.zeros(len(scores), labels)
+    for row, some in enumerate(scores):
+        for place, score in some.items():
             made[row, place] = score
     return made
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from saccade.data.images.counter_random import uniform
 from saccade.data.rows import BatchShape, Rows
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
@@ -19,7 +18,6 @@ from saccade.tasks.base import LengthBound, shard_rows
 from saccade.tasks.joint.data import UNKNOWN, Sighted
 from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
 
-CHOICE = 1 << 20  # the stream of draws that choose texts
 ROUND = 256  # filled batches have so many words, or a multiple, and so many regions
 FEW = 8  # and room for so many regions of an image, or a multiple
 SPARE = ROUND // 16  # sequences that fill them up
@@ -189,17 +187,6 @@ class SightedTexts:
         kinds = self.sighted.kinds[images]
         return torch.cat([kinds.new_full((len(images), 1), UNKNOWN), kinds], dim=1)
 
-    def chosen(
-        self, images: Int[Tensor, " B"], most: int, *, seed: int, epoch: int
-    ) -> tuple[Int[Tensor, " T"], Int[Tensor, " T"]]:
-        """At most so many texts of each image, and which of the images each is about."""
-        first, counts = self.first[images], self.first.diff()[images]
-        draws = uniform(images, int(counts.max()), seed=seed, epoch=epoch, stream=CHOICE)
-        there = torch.arange(draws.shape[1]) < counts[:, None]
-        order = draws.masked_fill(~there, 2).argsort(dim=1)[:, :most]
-        kept = order < counts[:, None]
-        return (first[:, None] + order)[kept], kept.nonzero()[:, 0]
-
     def batch(
         self,
         images: Int[Tensor, " B"],
@@ -239,7 +226,13 @@ class ImageOrder:
     def at(self, position: int, shard: int, shards: int) -> tuple[Tensor, bool, int]:
         """The images of a batch, whether they count, and the epoch."""
         epoch, index = divmod(position, self.batches)
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-        order = self.images[torch.randperm(len(self.images), generator=rng)]
+        order = self.images[_order(len(self.images), self.seed, epoch)]
         rows, counts = shard_rows(order.split(self.size)[index], shard, shards)
         return rows, counts, epoch
+
+
+@lru_cache(maxsize=2)
+def _order(count: int, seed: int, epoch: int) -> Int[Tensor, " count"]:
+    """Drawn once for all batches of an epoch."""
+    rng = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    return torch.randperm(count, generator=rng)

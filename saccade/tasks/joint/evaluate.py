@@ -57,7 +57,8 @@ def evaluate_answers(
         batch = data.batch(images, texts, of).to(tool.device)
         asked = [truth[text] for text in texts.tolist()]
         best = answer_scores(tool.model, batch, settings.sees).argmax(dim=1, keepdim=True).cpu()
-        scores = targets(answers, [one.answers for one in asked]).gather(1, best)[:, 0].tolist()
+        right = targets([answers.scores(one.answers) for one in asked], len(answers))
+        scores = right.gather(1, best)[:, 0].tolist()
         found += scores
         for one, score in zip(asked, scores):
             by_kind.setdefault(one.takes, []).append(score)

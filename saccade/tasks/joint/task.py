@@ -13,6 +13,7 @@ from saccade.config import ModelConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress
+from saccade.tasks.images import some_of_each
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
 from saccade.tasks.joint.data import JointSettings, Sighted
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
@@ -32,6 +33,8 @@ class JointLearning(ABC):
     """Implements `Task[JointBatch]` but for what is asked."""
 
     deciding: Deciding
+    train_truth: list[Any]  # of each text
+    valid_truth: list[Any]
     padding = 0.0
     what: ClassVar[str] = "texts"
 
@@ -97,7 +100,8 @@ class JointLearning(ABC):
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> JointBatch:
         images, counts, epoch = self._order.at(position, shard, shards)
-        texts, of = self._train.chosen(images, self._most, seed=self.seed, epoch=epoch)
+        draws = {"seed": self.seed, "epoch": epoch}
+        texts, of = some_of_each(self._train.first, images, self._most, **draws)
         made = self.made(self._train, images, texts, of, counts=counts, epoch=epoch)
         return self.ask(made, texts, self.train_truth)
 

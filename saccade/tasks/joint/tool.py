@@ -14,10 +14,9 @@ from saccade.data.reading import Reading
 from saccade.data.rows import Rows
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
-from saccade.models.joint.regions import RegionRows
-from saccade.models.joint.vilbert import Streams, Vilbert
+from saccade.models.joint.vilbert import Vilbert
 from saccade.printable import printable
-from saccade.tasks.joint.batch import Glimpse, seen_regions
+from saccade.tasks.joint.batch import Glimpse
 from saccade.tasks.joint.data import JointSettings
 
 BATCH, GPU_BATCH = 16, 128  # images at a time
@@ -28,13 +27,6 @@ class SightedImage(NamedTuple):
 
     pixels: UInt8[Tensor, "3 side side"]
     boxes: Float[Tensor, "R 4"]
-
-
-class ReadPairs(NamedTuple):
-    """What a model makes of texts and images that it has read together."""
-
-    found: Streams
-    regions: RegionRows
 
 
 class JointTool:
@@ -90,20 +82,6 @@ class JointTool:
             boxes[row, : len(one.boxes)] = one.boxes
         pixels = torch.stack([one.pixels for one in images])
         return Glimpse.of(pixels, boxes, counts).to(self.device)
-
-    @torch.no_grad()
-    def read(
-        self,
-        images: Sequence[SightedImage],
-        texts: Sequence[Reading],
-        of: Sequence[int] | None = None,
-    ) -> ReadPairs:
-        """Text i together with image i, or with image `of[i]`."""
-        rows, types = self.rows(texts)
-        about = torch.arange(len(texts)) if of is None else torch.tensor(of)
-        regions = seen_regions(self.model, self.glimpse(images))
-        found = self.model(rows, types, regions, about.to(self.device))
-        return ReadPairs(found, regions)
 
     def rows(self, texts: Sequence[Reading]) -> tuple[Rows, Int[Tensor, " words"]]:
         """Texts end to end, and the types of their tokens."""

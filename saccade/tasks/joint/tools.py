@@ -132,10 +132,8 @@ class FittingTool(PairTool):
         return self.model.fits(found).float().sigmoid()
 
 
-class FillingTool(PairTool):
+class FillingTool(FittingTool):
     """A sentence with blanks and an image → the words for these, and whether it fits."""
-
-    of_what = "that the text fits"
 
     def __init__(self, joint: JointTool) -> None:
         super().__init__(joint)
@@ -168,13 +166,6 @@ class FillingTool(PairTool):
             filled = self.blanks.filled(one, some, best)
             made.append(PairAnswer(filled.text, fits, fits=fits, blanks=filled.blanks))
         return made
-
-    def aim(self, answer: PairAnswer, of: str | None) -> int:
-        _refuse_of(of)
-        return 0
-
-    def chance(self, found: Streams, aim: int) -> Float[Tensor, " pairs"]:
-        return self.model.fits(found).float().sigmoid()
 
 
 def _refuse_of(of: str | None) -> None:

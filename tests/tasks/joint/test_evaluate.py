@@ -51,7 +51,7 @@ def scored_by(monkeypatch: pytest.MonkeyPatch, answers: AnswerSet, told: list[st
 
     def scores(model: Any, batch: Any, sees: str) -> Tensor:
         given = [next(left) for _ in range(batch.texts)]
-        return targets(answers, [(one,) for one in given])
+        return targets([answers.scores((one,)) for one in given], len(answers))
 
     monkeypatch.setattr("saccade.tasks.joint.evaluate.answer_scores", scores)
 
@@ -122,9 +122,10 @@ def test_answers_are_kept_with_a_run() -> None:
 
 def test_an_answer_is_as_true_as_people_say() -> None:
     answers = AnswerSet(("red", "blue"))
-    found = targets(answers, [("red",) * 7 + ("blue",) * 3, ("green",), ("Blue!",)])
+    given = [("red",) * 7 + ("blue",) * 3, ("green",), ("Blue!",)]
+    found = targets([answers.scores(one) for one in given], 2)
     torch.testing.assert_close(found, torch.tensor([[1.0, 1.0], [0, 0], [0, 1]]))
-    some = targets(answers, [("red",) * 9 + ("blue",)])
+    some = targets([answers.scores(("red",) * 9 + ("blue",))], 2)
     torch.testing.assert_close(some, torch.tensor([[1.0, 1 / 3]]))
 
 
@@ -147,7 +148,9 @@ def test_pointing_is_right_where_the_best_region_shares_half_of_the_true_box(
         pixels = read.sighted.images[torch.tensor([image])][0]
         for text in texts:
             one = tool.prepare(pixels.permute(1, 2, 0).numpy(), boxes)
-            z = model.chosen(tool.read([one], [tool.reading(text)]).found)
+            rows, types = tool.rows([tool.reading(text)])
+            regions = seen_regions(model, tool.glimpse([one]))
+            z = model.chosen(model(rows, types, regions, torch.tensor([0])))
             best = every[int(z.argmax())]
             right.append(overlap(best, read.truth[number]) >= 0.5)
             number += 1

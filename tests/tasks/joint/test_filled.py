@@ -12,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from saccade.blocks.output import OutputLayer
 from saccade.models.joint.config import RegionKind
 from saccade.tasks.base import Fillable
+from saccade.tasks.images import some_of_each
 from saccade.tasks.joint.batch import JointBatch, seen_regions
 from tests.tasks import total_loss
 from tests.tasks.joint.made import TASKS, TINY, model_for, prepared
@@ -87,7 +88,7 @@ def test_images_with_equally_many_regions_are_left_as_they_are(tasks: Any) -> No
     counts = batch.seen.which.lengths
     alike = (counts == counts.mode().values).nonzero()[:, 0]
     assert len(alike) > 1
-    rows = task._train.chosen(alike, 1, seed=0, epoch=0)
+    rows = some_of_each(task._train.first, alike, 1, seed=0, epoch=0)
     same = task._train.batch(task._order.at(0, 0, 1)[0][alike], *rows)
     assert same.seen.which.rectangular
     assert same.filled().seen.shape == same.seen.shape

@@ -260,7 +260,7 @@ class TaskSettings(ABC):
         least: dict[str, Any] = dict.fromkeys(self.fitted, 1)
         return replace(model, **least)
 
-    def fitted_sizes(self) -> dict[str, int]:
+    def fitted_sizes(self) -> dict[str, Any]:
         """What the data decide of a model: the most that it may be, unless they are known."""
         return {name: vars(self)[name] for name in sorted(self.fitted)}
 

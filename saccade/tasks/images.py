@@ -4,19 +4,22 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.data import shapes
+from saccade.data.images.augment import Augment, Flip, ResizedCrop
 from saccade.data.images.cache import ImageCache
 from saccade.data.images.counter_random import uniform
 from saccade.data.shapes import Scene
 from saccade.tasks.base import Progress
 
 CHOICE = 1 << 20  # the stream of draws that choose texts, apart from those that vary images
+SHOWN = (0.6, 1.0)  # the share of an image that is cut out
+Augmenting = Literal["none", "flip", "crop"]
 
 
 @runtime_checkable
@@ -40,6 +43,21 @@ class SomeImages:
 
     def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
         return self.whole[self.numbers[numbers]]
+
+
+def augmentation(kind: Augmenting, size: int) -> Augment:
+    """How images of which something is told may vary: mirrored, or also cut out."""
+    crop = (ResizedCrop(size=size, share=SHOWN),) if kind == "crop" else ()
+    return Augment(crop if kind == "none" else (*crop, Flip()))
+
+
+def varied(
+    augment: Augment, images: UInt8[Tensor, "B 3 H W"], drawn: Float[Tensor, "B draws"] | None
+) -> UInt8[Tensor, "B 3 H W"]:
+    """Images as they vary by these numbers, on the device that they are on."""
+    if drawn is None or not augment.steps:
+        return images
+    return augment.apply(images, drawn).mul_(255).round_().to(torch.uint8)
 
 
 def digest(images: ImageSource) -> str:

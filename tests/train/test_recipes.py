@@ -18,6 +18,7 @@ from saccade.train.recipe import (
     to_table,
 )
 from saccade.train.recipes import RECIPES, recipe
+from tests.gpu.corpora import hurried
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -36,6 +37,24 @@ def test_a_recipe_takes_the_sizes_that_its_data_have(name: str) -> None:
     sized = replace(chosen, model=chosen.task.smallest(chosen.model))
     assert sized != chosen
     assert list(changes(RECIPES[name], sized)) == []
+
+
+# The last recipe of each kind of work with each kind of model.
+KINDS = {(type(one.task), type(one.model)): name for name, one in RECIPES.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS.values())
+def test_a_run_can_go_on_by_the_recipe_that_began_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    for module in ("captioning", "detection", "joint"):
+        monkeypatch.setattr(f"saccade.tasks.{module}.data.HELD_BACK", 8)
+    chosen = hurried(name, tmp_path / "data", steps=3)
+    task = chosen.task.prepare(Preparation(budget=chosen.train.batch_tokens, seed=0))
+    begun = replace(chosen, model=task.fit(chosen.model))
+    assert list(changes(begun, chosen)) == []
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ class Vilbert(nn.Module):
     Regions → layers  ┘ one another └ → layers → …
     """
 
-    capturable = False  # nothing asks the CPU, but no GPU has shown yet that it can be captured
+    capturable = True
 
     def __init__(self, config: VilbertConfig) -> None:
         super().__init__()

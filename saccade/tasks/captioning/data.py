@@ -25,14 +25,13 @@ from saccade.models.protocol import ShowsAttention
 from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
-from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
+from saccade.tasks.images import Augmenting, ImageSource, SomeImages, cache_folder, draw_scenes
 from saccade.tasks.tokenizer import learnt
 
 HELD_OUT = 0.05  # of images without a validation split
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 FIRST = 100  # scenes, whose captions have every word that is ever said of shapes
 World = Literal["plain", "many", "biased"]
-Augmenting = Literal["none", "flip", "crop"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.config import ModelConfig
-from saccade.data.images.augment import Augment, Flip, ResizedCrop
 from saccade.data.ragged import Ragged
 from saccade.data.rows import FILLER, Rows, with_token
 from saccade.data.vocabulary import SpecialTokens, Vocabulary
@@ -20,7 +19,6 @@ from saccade.models.caption.captioner import Captioner, CaptionHidden
 from saccade.models.caption.show_attend_tell import Baseline
 from saccade.tasks.base import Deciding, Preparation, shard_rows, with_vocabulary
 from saccade.tasks.captioning.data import (
-    Augmenting,
     Captioned,
     CaptioningSettings,
     read_captioned,
@@ -30,7 +28,7 @@ from saccade.tasks.captioning.losses import reinforced, uncovered
 from saccade.tasks.captioning.regions import Hidden
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.images import ImageSource, digest, some_of_each
+from saccade.tasks.images import ImageSource, augmentation, digest, some_of_each, varied
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 VALIDATED = 100  # images at a time
@@ -147,7 +145,7 @@ class Captioning:
         taken = counts.clamp(max=settings.captions).mean() / counts.mean()
         words = len(self._train.captions.flat) + len(self._train.captions)
         self.images = max(1, round(how.budget * self._train.size / float(words * taken)))
-        self._vary = _augment(settings.augment, settings.image)
+        self._vary = augmentation(settings.augment, settings.image)
         groups = read_groups(settings.equalizer.groups)
         self._groups = group_table(groups, self.vocabulary) if settings.equalizer.asks else None
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
@@ -196,10 +194,7 @@ class Captioning:
     def varied(
         self, images: UInt8[Tensor, "B 3 H W"], drawn: Float[Tensor, "B draws"] | None
     ) -> UInt8[Tensor, "B 3 H W"]:
-        """Images as they vary by these numbers, on the device that they are on."""
-        if drawn is None or not self._vary.steps:
-            return images
-        return self._vary.apply(images, drawn).mul_(255).round_().to(torch.uint8)
+        return varied(self._vary, images, drawn)
 
     def _asked(self, batch: CaptionBatch, rows: Int[Tensor, " B"]) -> Concern | None:
         """What the Equalizer needs to know."""
@@ -294,8 +289,3 @@ def collate(
     if not counts:
         labels = torch.full_like(labels, IGNORED)
     return CaptionBatch(images, shifted, of, labels, len(labels) if counts else 0)
-
-
-def _augment(kind: Augmenting, size: int) -> Augment:
-    crop = (ResizedCrop(size=size, share=(0.6, 1.0)),) if kind == "crop" else ()
-    return Augment(crop if kind == "none" else (*crop, Flip()))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -41,7 +41,8 @@ class AnsweringSettings(JointSettings):
     """
 
     example: ClassVar[str] = 'photo.jpg "what colour is it?"'
-    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "labels"})
+    decides: ClassVar[Mapping[str, Any]] = {"head": "answers", "contrast": False}
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "labels", *decides})
 
     answers: int = 3000
     sees: Sees = "both"
@@ -53,7 +54,7 @@ class AnsweringSettings(JointSettings):
     def said(self, scene: Scene) -> tuple[str, ...]:
         return tuple(one.text for one in shapes.questions(scene))
 
-    def fitted_sizes(self) -> dict[str, int]:
+    def fitted_sizes(self) -> dict[str, Any]:
         answers = self.answers if self.data else min(self.answers, len(shapes.ANSWERS))
         return {**super().fitted_sizes(), "labels": answers}
 
@@ -107,9 +108,8 @@ class Answering(JointLearning):
     def sizes(self) -> str:
         return f"{super().sizes}, {len(self.answers):,} answers"
 
-    def with_head(self, model: VilbertConfig) -> VilbertConfig:
-        labels, words = len(self.answers), len(self.vocabulary)
-        return replace(model, head="answers", labels=labels, vocabulary=words, contrast=False)
+    def sizes_for(self, model: VilbertConfig) -> dict[str, int]:
+        return {"labels": len(self.answers)}
 
     def assets(self) -> dict[str, bytes]:
         return {**tokenizer_asset(self.vocabulary), ASSET: answers_asset(self.answers)}
@@ -121,7 +121,7 @@ class Answering(JointLearning):
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
         """Σ BCE(σ(z), share), over the answers and the questions."""
         true = batch.asked["targets"]
-        z = answer_scores(model, batch, self.settings.sees)[: len(true)]
+        z = answer_scores(model, self.varied(batch), self.settings.sees)[: len(true)]
         total = F.binary_cross_entropy_with_logits(z, true, reduction="sum")
         return {"answers": total * batch.counted}
 

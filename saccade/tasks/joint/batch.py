@@ -74,7 +74,7 @@ class Glimpse(NamedTuple):
 class JointBatch(NamedTuple):
     """Texts end to end, the image that each is `of`, and what is asked, by name.
 
-    The losses are means over `tokens` texts, times as many.
+    The losses are means over `tokens` texts, times as many. Images vary by the numbers `drawn`.
     """
 
     seen: Glimpse
@@ -83,6 +83,7 @@ class JointBatch(NamedTuple):
     of: Int[Tensor, " T"]
     asked: dict[str, Tensor]
     tokens: int
+    drawn: Float[Tensor, "B draws"] | None = None
 
     @property
     def shape(self) -> Hashable:
@@ -98,7 +99,8 @@ class JointBatch(NamedTuple):
     def _each(self, move: Callable[[Tensor], Tensor], moved: Callable[[Any], Any]) -> "JointBatch":
         asked = {name: move(x) for name, x in self.asked.items()}
         seen, text = moved(self.seen), moved(self.text)
-        return JointBatch(seen, text, move(self.types), move(self.of), asked, self.tokens)
+        drawn = None if self.drawn is None else move(self.drawn)
+        return JointBatch(seen, text, move(self.types), move(self.of), asked, self.tokens, drawn)
 
     @property
     def texts(self) -> int:

@@ -2,8 +2,9 @@
 
 import hashlib
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -18,7 +19,7 @@ from saccade.data.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.models.joint.config import RegionKind, VilbertConfig
 from saccade.tasks.base import Progress, TextSettings, check_split
-from saccade.tasks.images import ImageSource, digest, draw_scenes
+from saccade.tasks.images import Augmenting, ImageSource, digest, draw_scenes
 from saccade.tasks.tokenizer import learnt
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
@@ -34,6 +35,8 @@ class JointSettings(TextSettings):
     Args:
         image: side of the images in pixels.
         fit: how an image becomes square: cut, squeezed, or filled up with grey.
+        augment: vary images while training: mirrored (not where left and right are said), or
+            mirrored and cut out at random.
         level: tokens are words, byte pairs trained on the texts, or characters.
         vocabulary: how many tokens at most.
         lowercase: read texts in lower case.
@@ -44,10 +47,13 @@ class JointSettings(TextSettings):
     """
 
     budget_unit: ClassVar[str] = "texts"
+    decides: ClassVar[Mapping[str, Any]]  # of a model, whatever the data are
+    placed: ClassVar[bool] = False  # whether what is true of a text is a place in its image
     masks: ClassVar[bool] = False  # whether the tokenizer needs a token for hidden words
 
     image: int = 64
     fit: Fit = "crop"
+    augment: Augmenting = "none"
     level: Level = "words"
     vocabulary: int = 10_000
     lowercase: bool = True
@@ -73,17 +79,31 @@ class JointSettings(TextSettings):
                 f"{type(model).__name__} does not read images and texts together; take one that "
                 "does: vilbert-nano"
             )
+        if self.augment != "none" and not self.data:
+            raise ConfigError(
+                f"augment={self.augment} mirrors images, and texts about shapes say left and "
+                "right; give --data of your own, or --augment none"
+            )
+        if self.augment != "none" and (self.placed or model.regions == "boxes"):
+            raise ConfigError(
+                f"augment={self.augment} moves what is in an image, and its boxes would stay; use "
+                f"--augment none{', or --model.regions cells' * (not self.placed)}"
+            )
 
     @abstractmethod
     def said(self, scene: Scene) -> tuple[str, ...]:
         """What is learnt from of a scene of shapes."""
 
-    def fitted_sizes(self) -> dict[str, int]:
+    def smallest(self, model: ModelConfig) -> ModelConfig:
+        least: dict[str, Any] = dict.fromkeys(self.fitted, 1)
+        return replace(model, **{**least, **self.decides})
+
+    def fitted_sizes(self) -> dict[str, Any]:
         if self.data:
-            return {"vocabulary": self.vocabulary}
+            return {"vocabulary": self.vocabulary, **self.decides}
         scenes = (shapes.scene("train", i, self.shapes) for i in range(min(self.scenes, FIRST)))
         texts = (text for scene in scenes for text in self.said(scene))
-        return {"vocabulary": len(learnt(self, texts, masks=self.masks))}
+        return {"vocabulary": len(learnt(self, texts, masks=self.masks)), **self.decides}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Finding images by sentences, and sentences by images."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +12,6 @@ from saccade.config import check_positive
 from saccade.data import shapes
 from saccade.data.shapes import Scene
 from saccade.errors import ConfigError
-from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
 from saccade.tasks.joint.batch import JointBatch, seen_regions
@@ -33,7 +33,8 @@ class FittingSettings(JointSettings):
     """
 
     example: ClassVar[str] = "photo.jpg"
-    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary"})
+    decides: ClassVar[Mapping[str, Any]] = {"head": "fit"}
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", *decides})
 
     shortlist: int = 16
     validated: int = 1000
@@ -64,14 +65,11 @@ class Fitting(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def with_head(self, model: VilbertConfig) -> VilbertConfig:
-        return replace(model, head="fit", vocabulary=len(self.vocabulary))
-
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
         return batch
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
-        alone = model.alone(batch.text, batch.types, seen_regions(model, batch.seen))
+        alone = model.alone(batch.text, batch.types, seen_regions(model, self.varied(batch).seen))
         right = model.fits(model.joined(alone, batch.of))
         found = fitting(model, alone, batch, right)
         return {name: loss * batch.tokens for name, loss in found.items()}

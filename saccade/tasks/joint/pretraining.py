@@ -4,7 +4,8 @@ Lu et al. 2019, arXiv:1908.02265. Which caption does not fit is drawn among the 
 batch (Li et al. 2021, arXiv:2107.07651), where the model compares texts and images beforehand.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -47,7 +48,8 @@ class JointPretrainingSettings(JointSettings):
     """
 
     example: ClassVar[str] = 'photo.jpg "a ___ on a table"'
-    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "region_classes"})
+    decides: ClassVar[Mapping[str, Any]] = {"head": "pretraining"}
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", "region_classes", *decides})
     lower_is_better: ClassVar[frozenset[str]] = frozenset(
         {"loss", "words", "regions", "fit", "contrast"}
     )
@@ -63,7 +65,7 @@ class JointPretrainingSettings(JointSettings):
     def said(self, scene: Scene) -> tuple[str, ...]:
         return shapes.captions(scene)
 
-    def fitted_sizes(self) -> dict[str, int]:
+    def fitted_sizes(self) -> dict[str, Any]:
         return {**super().fitted_sizes(), "region_classes": 0 if self.data else len(shapes.KINDS)}
 
     def prepare(self, how: Preparation) -> Task[Any]:
@@ -87,10 +89,8 @@ class JointPretraining(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def with_head(self, model: VilbertConfig) -> VilbertConfig:
-        classes = len(self.names) if model.regions == "boxes" else 0
-        words = len(self.vocabulary)
-        return replace(model, head="pretraining", vocabulary=words, region_classes=classes)
+    def sizes_for(self, model: VilbertConfig) -> dict[str, int]:
+        return {"region_classes": len(self.names) if model.regions == "boxes" else 0}
 
     def made(
         self,
@@ -111,7 +111,7 @@ class JointPretraining(JointLearning):
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
         """Of hidden words and regions in right pairs, of what fits, and of what is alike."""
-        regions, asked = seen_regions(model, batch.seen), batch.asked
+        regions, asked = seen_regions(model, self.varied(batch).seen), batch.asked
         chosen, emptied = choose_regions(regions, overlap=model.config.regions == "boxes")
         alone = model.alone(batch.text, batch.types, regions.hidden(emptied))
         found = model.joined(alone, batch.of)

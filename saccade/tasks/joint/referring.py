@@ -1,6 +1,7 @@
 """Which region of an image a phrase means."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -12,7 +13,6 @@ from saccade.data import shapes
 from saccade.data.boxes import iou
 from saccade.data.readers.images.asked.forms import REFERRING
 from saccade.data.shapes import Scene
-from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
@@ -33,7 +33,9 @@ class ReferringSettings(JointSettings):
     """
 
     example: ClassVar[str] = 'photo.jpg "the red circle"'
-    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary"})
+    placed: ClassVar[bool] = True
+    decides: ClassVar[Mapping[str, Any]] = {"head": "regions", "contrast": False}
+    fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", *decides})
 
     def said(self, scene: Scene) -> tuple[str, ...]:
         return tuple(one.text for one in shapes.referring(scene))
@@ -72,9 +74,6 @@ class Referring(JointLearning):
 
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_phrases(self.settings, split, progress)
-
-    def with_head(self, model: VilbertConfig) -> VilbertConfig:
-        return replace(model, head="regions", vocabulary=len(self.vocabulary), contrast=False)
 
     def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
         return batch._replace(asked={"boxes": torch.stack([truth[i] for i in texts.tolist()])})

@@ -5,6 +5,7 @@ only the most alike meet, for every pair that meets costs a pass of its own.
 """
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -107,6 +108,10 @@ def _ranked(
     *,
     by_text: bool,
 ) -> dict[int, float]:
+    """By how likely they belong together: what seemed so at first, times what shows when they meet.
+
+    log p(i | t) = z(t, i) + log σ(fit(t, i)) + constant
+    """
     right = own if by_text else own.mT  # (asking, asked)
     asking, asked = right.shape
     if alike is None:
@@ -115,8 +120,10 @@ def _ranked(
         few = (alike if by_text else alike.mT).topk(min(shortlist, asked), dim=1).indices
     mine = torch.arange(asking, device=right.device).repeat_interleave(few.shape[1])
     pair = (mine, few.flatten()) if by_text else (few.flatten(), mine)
-    z = closer_look(model, alone, *pair, progress).view(few.shape)
-    order = few.gather(1, z.argsort(dim=1, descending=True))
+    likely = F.logsigmoid(closer_look(model, alone, *pair, progress)).view(few.shape)
+    if alike is not None:
+        likely = likely + (alike if by_text else alike.mT).gather(1, few)
+    order = few.gather(1, likely.argsort(dim=1, descending=True))
     hits = right.gather(1, order)
     some = right.any(dim=1)  # an image may have no sentence
     return {k: float(hits[some, :k].any(dim=1).double().mean()) for k in RANKS}

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,7 +14,7 @@ from saccade.config import ModelConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress
-from saccade.tasks.images import some_of_each
+from saccade.tasks.images import augmentation, some_of_each, varied
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
 from saccade.tasks.joint.data import JointSettings, Sighted
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
@@ -40,7 +41,7 @@ class JointLearning(ABC):
 
     def __init__(self, settings: Any, how: Preparation) -> None:
         joint: JointSettings = settings
-        self.seed, self._most = how.seed, joint.texts
+        self.seed, self._most, self._decides = how.seed, joint.texts, joint.decides
         train, valid = (self.read(split, how.progress) for split in ("train", "valid"))
         every = (text for some in train.texts for text in some)
         self.vocabulary = trained_tokenizer(joint, every, how, masks=joint.masks)
@@ -55,6 +56,7 @@ class JointLearning(ABC):
             self.report += told
             found.append((texts, [side.truth[i] for i in kept.tolist()]))
         (self._train, self.train_truth), (self._valid, self.valid_truth) = found
+        self._vary = augmentation(joint.augment, joint.image)
         self._order = ImageOrder.of(self._train, self._most, budget=how.budget, seed=how.seed)
 
     @abstractmethod
@@ -84,11 +86,12 @@ class JointLearning(ABC):
         assert isinstance(model, VilbertConfig)
         for data in (self._train, self._valid):
             data.sighted.check(model.regions)
-        return self.with_head(model)
+        decided = {**self.sizes_for(model), **self._decides}
+        return replace(model, vocabulary=len(self.vocabulary), **decided)
 
-    @abstractmethod
-    def with_head(self, model: VilbertConfig) -> VilbertConfig:
-        """The model with the head and the sizes that the data decide."""
+    def sizes_for(self, model: VilbertConfig) -> dict[str, int]:
+        """What else the data decide of a model."""
+        return {}
 
     def fingerprint(self) -> str:
         return self._fingerprint
@@ -103,7 +106,13 @@ class JointLearning(ABC):
         draws = {"seed": self.seed, "epoch": epoch}
         texts, of = some_of_each(self._train.first, images, self._most, **draws)
         made = self.made(self._train, images, texts, of, counts=counts, epoch=epoch)
-        return self.ask(made, texts, self.train_truth)
+        drawn = self._vary.draw(images, **draws) if self._vary.steps else None
+        return self.ask(made._replace(drawn=drawn), texts, self.train_truth)
+
+    def varied(self, batch: JointBatch) -> JointBatch:
+        """With images that are never quite the same, where a model learns from them."""
+        images = varied(self._vary, batch.seen.images, batch.drawn)
+        return batch._replace(seen=batch.seen._replace(images=images))
 
     def made(
         self,

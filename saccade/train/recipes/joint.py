@@ -24,16 +24,16 @@ _ON_SHAPES = TrainSettings(
 )
 _SEVERAL = ShapesSettings(fewest=2)  # of a single object many scenes have the same to say
 _ON_PHOTOS = TrainSettings(
-    steps=6000,
+    steps=2000,
     batch_tokens=256,
     optimizer="muon",
-    learning_rate=1e-3,
-    encoder_rate=0.2,
+    learning_rate=3e-4,
+    encoder_rate=0.5,
     schedule="cosine",
     warmup=300,
     weight_decay=0.1,
     ema=0.998,
-    validate_every=500,
+    validate_every=400,
     precision="bfloat16",
 )
 
@@ -47,11 +47,11 @@ def _vilbert(about: str, task: JointPretrainingSettings | FittingSettings) -> Re
 MEASURED: dict[str, Recipe] = {
     "vilbert-photos": _vilbert(
         "ViLBERT pre-trained on photographs with captions",
-        JointPretrainingSettings(image=128, texts=5),
+        JointPretrainingSettings(image=224, texts=5, augment="crop"),
     ),
     "vilbert-retrieval-photos": _vilbert(
         "ViLBERT finds photographs by sentences, and sentences by photographs",
-        FittingSettings(image=128, texts=5),
+        FittingSettings(image=224, texts=5, augment="crop"),
     ),
 }
 BUILT_IN: dict[str, Recipe] = {
@@ -60,7 +60,7 @@ BUILT_IN: dict[str, Recipe] = {
         system="S24",
         lecture="ViLBERT",
         model=_NANO,
-        task=JointPretrainingSettings(shapes=_SEVERAL, scenes=10_000),
+        task=JointPretrainingSettings(shapes=_SEVERAL, scenes=10_000, texts=2),
         train=_ON_SHAPES,
     ),
     "vilbert-questions": Recipe(
@@ -76,8 +76,8 @@ BUILT_IN: dict[str, Recipe] = {
         system="S24",
         lecture="ViLBERT",
         model=_NANO,
-        task=FittingSettings(shapes=_SEVERAL, scenes=10_000),
-        train=_ON_SHAPES,
+        task=FittingSettings(shapes=_SEVERAL, scenes=10_000, texts=2),
+        train=replace(_ON_SHAPES, steps=1200),
     ),
     "vilbert-referring": Recipe(
         about="ViLBERT tells which part of an image a phrase means",

@@ -1,5 +1,6 @@
 """Sentences and images: which of them belong together."""
 
+from functools import partial
 from typing import Any
 
 import tyro
@@ -17,7 +18,9 @@ from saccade.app.kinds.joint_commands import (
     caption_truth,
     evaluate,
     look_at_pairs,
+    points,
     predict_pairs,
+    print_points,
 )
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.data.readers.images.read import image_splits
@@ -64,6 +67,7 @@ def eval_command(
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
+    pointing: bool = False,
     device: str = "auto",
     json: bool = False,
 ) -> None:
@@ -75,14 +79,16 @@ def eval_command(
     Args:
         run: folder of the run, such as runs/vilbert-retrieval.
         held_out: which data to score on; shapes also have the splits compositional and many.
+        pointing: on shapes, also how often nouns look at the very region that they mean.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    evaluate(run, held_out, image_splits, _score, _print_scores, device, json=json)
+    score = partial(_score, pointed=pointing)
+    evaluate(run, held_out, image_splits, score, _print_scores, device, json=json)
 
 
-def _score(tool: FittingTool, **more: Any) -> dict[str, Any]:
-    return evaluate_fitting(tool.joint, **more)
+def _score(tool: FittingTool, *, pointed: bool, **more: Any) -> dict[str, Any]:
+    return {**evaluate_fitting(tool.joint, **more), **points(tool, more, wanted=pointed)}
 
 
 def _print_scores(found: dict[str, Any]) -> None:
@@ -96,6 +102,7 @@ def _print_scores(found: dict[str, Any]) -> None:
     ranks = list(found["image_recall"])
     rows = [(name, *(f"{found[key][k]:.4f}" for k in ranks)) for key, name in WAYS.items()]
     show_table(rows, head=("", *ranks))
+    print_points(found)
 
 
 def look_command(

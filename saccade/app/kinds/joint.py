@@ -1,6 +1,7 @@
 """Pre-trained on images and captions: a sentence with blanks about an image in, words out."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import tyro
@@ -10,6 +11,7 @@ from saccade.app.kinds.base import HeldOut, Kind, LoadedRun
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
+    POINTING,
     Answered,
     PairLookOptions,
     PairOptions,
@@ -18,7 +20,9 @@ from saccade.app.kinds.joint_commands import (
     caption_truth,
     evaluate,
     look_at_pairs,
+    points,
     predict_pairs,
+    print_points,
 )
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.data.readers.images.read import image_splits
@@ -74,6 +78,7 @@ def eval_command(
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
+    pointing: bool = False,
     device: str = "auto",
     json: bool = False,
 ) -> None:
@@ -84,14 +89,21 @@ def eval_command(
     Args:
         run: folder of the run, such as runs/vilbert.
         held_out: which data to score on; shapes also have the splits compositional and many.
+        pointing: on shapes, also how often nouns look at the very region that they mean.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    evaluate(run, held_out, image_splits, _score, print_scores, device, json=json)
+    score = partial(_score, pointed=pointing)
+    evaluate(run, held_out, image_splits, score, _print_scores, device, json=json)
 
 
-def _score(tool: FillingTool, **more: Any) -> dict[str, Any]:
-    return evaluate_pretraining(tool.joint, **more)
+def _score(tool: FillingTool, *, pointed: bool, **more: Any) -> dict[str, Any]:
+    return {**evaluate_pretraining(tool.joint, **more), **points(tool, more, wanted=pointed)}
+
+
+def _print_scores(found: dict[str, Any]) -> None:
+    print_scores({name: value for name, value in found.items() if name != POINTING})
+    print_points(found)
 
 
 def look_command(

@@ -16,6 +16,7 @@ from saccade.app.cli.output import (
     json_list,
     print_json,
     say,
+    show_table,
     tell,
     tell_drawing,
     warnings_said,
@@ -34,9 +35,13 @@ from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.data.images.given import size_of
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
+from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.pairs import PairImage, PairTool, RegionBoxes
+from saccade.tasks.joint.pointing import pointing
 from saccade.tasks.joint.task import TextsOfImages
 
+POINTING = "pointing"
 ROWS = 24  # texts of a split on a page
 
 Row = dict[str, Any]
@@ -204,6 +209,33 @@ def evaluate(
         found = score(model.tool, split=split, settings=asked, reading=reading, progress=progress)
     held_out.kept(run, _flat(found))
     print_json(found) if json else show(found)
+
+
+def points(tool: PairTool, more: dict[str, Any], *, wanted: bool) -> dict[str, Any]:
+    """The pointing game on the data that a model is scored on, where it is wanted."""
+    if not wanted:
+        return {}
+    settings: JointSettings = more["settings"]
+    if settings.data:
+        raise ConfigError("--pointing is of shapes, of which the truth is known; leave it out")
+    read = read_captions(settings, more["split"], more["reading"])
+    return {POINTING: pointing(tool.joint, read, more["progress"])}
+
+
+def print_points(found: dict[str, Any]) -> None:
+    """How often nouns look at what they mean, by layers and heads."""
+    if POINTING not in found:
+        return
+    game = found[POINTING]
+    heads = max(len(one["heads"]) for one in game["layers"].values())
+    rows = [
+        (site, *(f"{share:.3f}" for share in (one["mean"], *one["heads"])))
+        for site, one in game["layers"].items()
+    ]
+    tell("")
+    by_chance = f"{game['chance']:.3f} by chance"
+    tell(f"how often {game['nouns']:,} nouns look at the region that they mean; {by_chance}")
+    show_table(rows, head=("layer", "mean", *(f"head {n}" for n in range(1, heads + 1))))
 
 
 def _flat(found: dict[str, Any]) -> dict[str, Any]:

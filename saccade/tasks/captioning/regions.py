@@ -51,7 +51,7 @@ def in_scene(scene: Scene, size: int) -> Meaning:
     def meant(words: Sequence[str], place: int) -> Region | None:
         if words[place] not in _NOUNS:
             return None
-        number = _object(words, place, scene)
+        number = meant_object(words, place, scene)
         if number is None:
             return None
         pixels = masks[number]
@@ -210,7 +210,7 @@ class HiddenRows:
         return torch.from_numpy(bits).bool().view(size, size)
 
 
-def _object(words: Sequence[str], place: int, scene: Scene) -> int | None:
+def meant_object(words: Sequence[str], place: int, scene: Scene) -> int | None:
     """The one object that a noun with its colour and size fits."""
     if words[place] in _FIGURES:
         return None if scene.group is None else scene.objects.index(scene.main)

@@ -15,7 +15,6 @@ from saccade.data import shapes
 from saccade.data.answers import AnswerSet
 from saccade.data.readers.images.asked.forms import QUESTIONS
 from saccade.data.rows import Rows
-from saccade.data.shapes import Scene
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Vilbert
@@ -51,9 +50,6 @@ class AnsweringSettings(JointSettings):
         super().__post_init__()
         check_positive(self, "answers")
 
-    def said(self, scene: Scene) -> tuple[str, ...]:
-        return tuple(one.text for one in shapes.questions(scene))
-
     def fitted_sizes(self) -> dict[str, Any]:
         answers = self.answers if self.data else min(self.answers, len(shapes.ANSWERS))
         return {**super().fitted_sizes(), "labels": answers}
@@ -78,7 +74,7 @@ def read_questions(
         return read._replace(truth=[Asked(said.item.answers) for said in read.truth])
     sighted = drawn_scenes(settings, split or "test", progress)
     asked = [shapes.questions(scene) for scene in sighted.scenes]
-    texts = [settings.said(scene) for scene in sighted.scenes]
+    texts = [tuple(one.text for one in some) for some in asked]
     truth = [Asked((one.answer,), one.takes) for some in asked for one in some]
     return TextsOfImages(sighted, texts, truth)
 

@@ -1,8 +1,7 @@
 """Images with their regions, and texts about them: the user's, or the built-in shapes."""
 
 import hashlib
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -90,10 +89,6 @@ class JointSettings(TextSettings):
                 f"--augment none{', or --model.regions cells' * (not self.placed)}"
             )
 
-    @abstractmethod
-    def said(self, scene: Scene) -> tuple[str, ...]:
-        """What is learnt from of a scene of shapes."""
-
     def smallest(self, model: ModelConfig) -> ModelConfig:
         least: dict[str, Any] = dict.fromkeys(self.fitted, 1)
         return replace(model, **{**least, **self.decides})
@@ -101,9 +96,19 @@ class JointSettings(TextSettings):
     def fitted_sizes(self) -> dict[str, Any]:
         if self.data:
             return {"vocabulary": self.vocabulary, **self.decides}
-        scenes = (shapes.scene("train", i, self.shapes) for i in range(min(self.scenes, FIRST)))
-        texts = (text for scene in scenes for text in self.said(scene))
-        return {"vocabulary": len(learnt(self, texts, masks=self.masks)), **self.decides}
+        vocabulary = learnt(self, said_of_shapes(self.shapes), masks=self.masks)
+        return {"vocabulary": len(vocabulary), **self.decides}
+
+
+def said_of_shapes(settings: ShapesSettings) -> Iterator[str]:
+    """Texts with every word that any work on shapes asks or tells, so that one can start from what
+    another has learnt.
+    """
+    for index in range(FIRST):
+        scene = shapes.scene("train", index, settings)
+        yield from shapes.captions(scene)
+        yield from (one.text for one in shapes.questions(scene))
+        yield from (one.text for one in shapes.referring(scene))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import check_positive
-from saccade.data import shapes
-from saccade.data.shapes import Scene
 from saccade.errors import ConfigError
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
@@ -44,9 +42,6 @@ class FittingSettings(JointSettings):
         check_positive(self, "validated")
         if self.shortlist < 0:
             raise ConfigError(f"shortlist={self.shortlist} must be 0 or more")
-
-    def said(self, scene: Scene) -> tuple[str, ...]:
-        return shapes.captions(scene)
 
     def prepare(self, how: Preparation) -> Task[Any]:
         return Fitting(self, how)

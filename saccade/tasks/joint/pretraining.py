@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.data import shapes
-from saccade.data.shapes import Scene
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
@@ -61,9 +60,6 @@ class JointPretrainingSettings(JointSettings):
         super().__post_init__()
         if not 0 < self.masked < 1:
             raise ConfigError(f"masked={self.masked} must be above 0 and below 1, as 0.15")
-
-    def said(self, scene: Scene) -> tuple[str, ...]:
-        return shapes.captions(scene)
 
     def fitted_sizes(self) -> dict[str, Any]:
         return {**super().fitted_sizes(), "region_classes": 0 if self.data else len(shapes.KINDS)}

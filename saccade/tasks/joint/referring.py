@@ -12,7 +12,6 @@ from torch import Tensor
 from saccade.data import shapes
 from saccade.data.boxes import iou
 from saccade.data.readers.images.asked.forms import REFERRING
-from saccade.data.shapes import Scene
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
@@ -37,9 +36,6 @@ class ReferringSettings(JointSettings):
     decides: ClassVar[Mapping[str, Any]] = {"head": "regions", "contrast": False}
     fitted: ClassVar[frozenset[str]] = frozenset({"vocabulary", *decides})
 
-    def said(self, scene: Scene) -> tuple[str, ...]:
-        return tuple(one.text for one in shapes.referring(scene))
-
     def prepare(self, how: Preparation) -> Task[Any]:
         return Referring(self, how)
 
@@ -57,7 +53,7 @@ def read_phrases(
         return read._replace(truth=boxes)
     sighted = drawn_scenes(settings, split or "test", progress)
     said = [shapes.referring(scene) for scene in sighted.scenes]
-    texts = [settings.said(scene) for scene in sighted.scenes]
+    texts = [tuple(one.text for one in some) for some in said]
     boxes = [sighted.boxes[image, one.thing] for image, some in enumerate(said) for one in some]
     return TextsOfImages(sighted, texts, boxes)
 

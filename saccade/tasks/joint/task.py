@@ -11,15 +11,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
+from saccade.data.vocabulary import Vocabulary
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress
 from saccade.tasks.images import augmentation, some_of_each, varied
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
-from saccade.tasks.joint.data import JointSettings, Sighted
+from saccade.tasks.joint.data import JointSettings, Sighted, said_of_shapes
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 VALIDATED = 64  # images at a time
+UNKNOWN_SHARE = 0.05  # of all tokens; where more are unknown, the user is told
 
 
 class TextsOfImages(NamedTuple):
@@ -43,7 +45,8 @@ class JointLearning(ABC):
         joint: JointSettings = settings
         self.seed, self._most, self._decides = how.seed, joint.texts, joint.decides
         train, valid = (self.read(split, how.progress) for split in ("train", "valid"))
-        every = (text for some in train.texts for text in some)
+        own = (text for some in train.texts for text in some)
+        every = own if joint.data else said_of_shapes(joint.shapes)
         self.vocabulary = trained_tokenizer(joint, every, how, masks=joint.masks)
         bound = how.bound(joint.longest, "--longest")
         self.report = [f"train: {train.sighted.report}", f"valid: {valid.sighted.report}"]
@@ -56,6 +59,7 @@ class JointLearning(ABC):
             self.report += told
             found.append((texts, [side.truth[i] for i in kept.tolist()]))
         (self._train, self.train_truth), (self._valid, self.valid_truth) = found
+        self.report += _unknown(self.vocabulary, self._train)
         self._vary = augmentation(joint.augment, joint.image)
         self._order = ImageOrder.of(self._train, self._most, budget=how.budget, seed=how.seed)
 
@@ -132,6 +136,14 @@ class JointLearning(ABC):
         for images, texts, of in in_order(self._valid):
             batch = self.made(self._valid, images, texts, of)
             yield self.ask(batch, texts, self.valid_truth).to(device)
+
+
+def _unknown(vocabulary: Vocabulary, data: SightedTexts) -> list[str]:
+    """A line for the user where the tokenizer knows many of the words not."""
+    flat, unknown = data.texts.lines.tokens.flat, vocabulary.special.unknown
+    share = 0.0 if unknown is None else float((flat == unknown).double().mean())
+    told = f"{share:.0%} of the tokens of the training texts are unknown to the tokenizer"
+    return [told] * (share > UNKNOWN_SHARE)
 
 
 def in_order(data: SightedTexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

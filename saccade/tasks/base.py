@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, 
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.config import ModelConfig
 from saccade.data.batches import Batches
@@ -185,12 +185,29 @@ class LengthBound(NamedTuple):
         return f"none of the {of} has under {self.tokens:,} tokens; raise {self.option}"
 
 
+@dataclass(frozen=True)
+class OtherRun:
+    """A run that was trained before, such as a detector whose boxes are learnt from."""
+
+    folder: Path
+    task: "TaskSettings"
+    network: nn.Module
+
+
+OpenRun = Callable[[str, str], OtherRun]  # a folder, and the option that names it
+
+
+def _no_runs(folder: str, option: str) -> OtherRun:
+    raise ConfigError(f"{option} {printable(folder)} cannot be opened here; train by a recipe")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """What a task needs to know beside its own settings to get its data ready.
 
     `most_words` is what the model can take; `folder` holds the assets of the run where it was
-    begun before; `start` is what a new one starts from, a folder or a file.
+    begun before; `start` is what a new one starts from, a folder or a file; `open_run` loads
+    another run, on the device that trains.
     """
 
     budget: int
@@ -199,6 +216,7 @@ class Preparation:
     most_words: int | None = None
     folder: Path | None = None
     start: Path | None = None
+    open_run: OpenRun = _no_runs
     progress: Progress = silent
 
     @property
@@ -228,6 +246,8 @@ class TaskSettings(ABC):
     budget_unit: ClassVar[str] = "tokens"  # in which batches and the rate of training are counted
     example: ClassVar[str] = '"…"'  # what `saccade predict RUN` may be given
     fitted: ClassVar[frozenset[str]] = frozenset()  # fields of a model that the data decide
+    # Fields that say where something is: what counts is what is there, and the fingerprint has it.
+    places: ClassVar[frozenset[str]] = frozenset({"data"})
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "perplexity"})  # of its figures
 
     data: str = ""
@@ -283,8 +303,9 @@ class TaskSettings(ABC):
         return None
 
     def located(self) -> Self:
-        """With the data's place from the root: a run is used from anywhere."""
-        return replace(self, data=str(Path(self.data).absolute())) if self.data else self
+        """With the places of data from the root: a run is used from anywhere."""
+        named = {name: vars(self)[name] for name in self.places if vars(self)[name]}
+        return replace(self, **{name: str(Path(x).absolute()) for name, x in named.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

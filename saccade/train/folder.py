@@ -22,7 +22,7 @@ from saccade.train.memory import outline
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.settings import HARMLESS
 
-WATCHED = frozenset({"data", "skip_bad"})  # their effect is in the fingerprint of the data
+WATCHED = frozenset({"skip_bad"})  # its effect is in the fingerprint of the data
 
 
 class RunFolder:
@@ -109,7 +109,8 @@ def changes(before: Recipe, now: Recipe) -> Iterator[tuple[str, Any, Any]]:
     for group in ("model", "task", "train"):
         for name in {**old[group], **new[group]}:
             one, other = old[group].get(name), new[group].get(name)
-            free = {"train": HARMLESS, "model": now.task.fitted, "task": WATCHED}[group]
+            watched = WATCHED | now.task.places
+            free = {"train": HARMLESS, "model": now.task.fitted, "task": watched}[group]
             if one != other and name not in free:
                 yield f"{group}.{name}", one, other
     if before.init != now.init:

@@ -32,12 +32,34 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stage:
+    """What is trained before a recipe that needs it: the run that the task's `option` then names.
+
+    Both learn from the same data: of the settings `shared` the stage has those of the recipe.
+    """
+
+    option: str
+    recipe: "Recipe"
+    shared: tuple[str, ...] = ("data",)
+
+    def before(self, task: TaskSettings) -> "Recipe":
+        """The recipe of the stage, for a task that comes after it."""
+        same = {name: vars(task)[name] for name in self.shared}
+        return replace(self.recipe, task=replace(self.recipe.task, **same))
+
+    def named(self, task: TaskSettings, run: Path) -> TaskSettings:
+        """The task with that run."""
+        given: dict[str, Any] = {self.option: str(run.absolute())}
+        return replace(task, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """What `saccade train NAME` does.
 
     `init` is where its weights come from when it starts: a run, a folder or a file; fresh without.
     `lineage` is what a run has started from, with what that came from, and so on; `changes` are
-    those that it has seen on its way.
+    those that it has seen on its way. `stages` come before it, each unless its option names a run.
     """
 
     about: str
@@ -49,6 +71,7 @@ class Recipe:
     init: str = ""
     lineage: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    stages: tuple[Stage, ...] = ()
 
     def located(self) -> "Recipe":
         """With the places of data and weights from the root: a run is used from anywhere."""

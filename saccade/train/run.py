@@ -4,20 +4,21 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from saccade.config import WordModelConfig
-from saccade.errors import TrainingError
+from saccade.errors import ConfigError, RunError, TrainingError
 from saccade.models.protocol import Packable
-from saccade.tasks.base import Preparation, Task
+from saccade.tasks.base import OtherRun, Preparation, Task
 from saccade.train.adapter import adapter_files
 from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, save_checkpoint
 from saccade.train.deterministic import deterministic
-from saccade.train.distributed import World, join_world
+from saccade.train.distributed import World, choose_device, join_world
 from saccade.train.fine_tuning import check_fine_tuning
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
@@ -81,7 +82,9 @@ def train(
 
     `change` lets a run go on with other settings of how to train; `start_over` moves it aside.
     """
-    recipe = recipe.located()
+    recipe, stopped = _after_stages(recipe.located(), folder, watch, start_over=start_over)
+    if stopped is not None:
+        return stopped
     with join_world(recipe.train.device) as world, stop_on_signals() as stop:
         run, same = RunFolder(folder), recipe.train.deterministic
         speak: Watch = watch if world.first else lambda event: None
@@ -107,6 +110,26 @@ def train(
             )
 
 
+def _after_stages(
+    recipe: Recipe, folder: Path, watch: Watch, *, start_over: bool
+) -> tuple[Recipe, TrainingOutcome | None]:
+    """The recipe with the runs that come before it, trained beside it; or how one was stopped."""
+    begun = has_begun(RunFolder(folder)) and not start_over  # it keeps what it needs of them
+    for stage in () if begun else recipe.stages:
+        if vars(recipe.task)[stage.option]:
+            continue
+        beside = folder.with_name(f"{folder.name}-{stage.option}")
+        first = stage.before(recipe.task)
+        if start_over or RunFolder(beside).newest_state().get("step", 0) < first.train.steps:
+            watch(Note(f"first {beside}: {first.about}"))
+            outcome = train(first, beside, watch, start_over=start_over)
+            if outcome.signal:
+                return recipe, outcome
+            watch(Note(f"then {folder}: {recipe.about}"))
+        recipe = replace(recipe, task=stage.named(recipe.task, beside))
+    return recipe, None
+
+
 def make_task(
     recipe: Recipe,
     folder: Path | None = None,
@@ -125,9 +148,19 @@ def make_task(
         most_words=recipe.model.most_words if isinstance(recipe.model, WordModelConfig) else None,
         folder=folder,
         start=begin,
+        open_run=partial(_open_run, recipe.train.device),
         progress=lambda done, total: watch(DataProgress(done, total)),
     )
     return recipe.task.prepare(how)
+
+
+def _open_run(device: str, folder: str, option: str) -> OtherRun:
+    run = RunFolder(Path(folder))
+    try:
+        network = run.load_model(choose_device(device))
+        return OtherRun(run.path, run.load_recipe().task, network)
+    except RunError as error:
+        raise ConfigError(f"{option}: {error}") from error
 
 
 def _prepare(

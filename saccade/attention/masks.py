@@ -70,6 +70,46 @@ def _side(
     return torch.where(cells < size, torch.where(cells < shift, 2, 1), 0)
 
 
+def image_rows(
+    text: int, side: int, *, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 T T"]:
+    """Text, then the cells of a square grid, row by row. A cell sees all of the text, and back as
+    far as the cell above it: a row's worth of cells, across the end of the row before.
+    """
+    back = torch.arange(side * side, device=device)
+    return _text_then_cells(text, back <= side)
+
+
+def image_columns(
+    text: int, side: int, *, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 T T"]:
+    """The same, but a cell sees those above it in its column."""
+    back = torch.arange(side * side, device=device)
+    return _text_then_cells(text, back % side == 0)
+
+
+def image_neighbours(
+    text: int, side: int, kernel: int, *, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 T T"]:
+    """The same, but a cell sees what of `kernel` × `kernel` cells around it came before, where the
+    ends of rows do not count.
+    """
+    reach = kernel // 2
+    rows = torch.arange(reach + 1, device=device)[:, None] * side
+    back = (rows + torch.arange(-reach, reach + 1, device=device)).flatten()
+    near = torch.zeros(side * side, dtype=torch.bool, device=device)
+    near[back[(back >= 0) & (back < side * side)]] = True
+    return _text_then_cells(text, near)
+
+
+def _text_then_cells(text: int, near: Bool[Tensor, " cells"]) -> Bool[Tensor, "1 1 T T"]:
+    """`near` says how many cells back one may look; nobody sees what comes later."""
+    t = torch.arange(text + len(near), device=near.device)
+    back = t[:, None] - t[None, :]
+    cells = (t >= text)[:, None] & (t >= text)[None, :]
+    return ((back >= 0) & (~cells | near[back.clamp(0, len(near) - 1)]))[None, None]
+
+
 def both(
     one: Bool[Tensor, "..."] | None, other: Bool[Tensor, "..."] | None
 ) -> Bool[Tensor, "..."] | None:

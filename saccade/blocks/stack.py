@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from saccade.attention.attend import Mask
 from saccade.attention.kernels.train.linear import Linear, defers_bias, together
 from saccade.attention.multihead import MultiHeadAttention
+from saccade.attention.sparse import LayerMasks
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.inference.packed import PackedAttention, PackedResidual, Projection
 from saccade.blocks.kernels import runs_kernels
@@ -43,14 +44,20 @@ class AttentionContext(Protocol):
 class WholeSequences:
     """All positions are there at once, in a padded batch or end to end; implements
     `AttentionContext` for training and teacher-forced reading, and shows it to watchers.
+
+    With `layer_masks` each layer looks back by a mask of its own.
     """
 
     mask: Mask = None
     causal: bool = False
     source: Float[Tensor, "B S D"] | None = None
     source_mask: Mask = None
+    layer_masks: LayerMasks | None = None
 
     def look_back(self, layer: int, site: MultiHeadAttention, x: Tensor) -> Tensor:
+        if self.layer_masks is not None:
+            mask = self.layer_masks.between(layer, 0, x.shape[1], x.device)
+            return site.read(x, x, mask=mask)
         return site.read(x, x, mask=self.mask, causal=self.causal)
 
     def look_across(self, layer: int, site: MultiHeadAttention, x: Tensor) -> Tensor:

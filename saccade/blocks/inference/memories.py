@@ -12,6 +12,7 @@ from torch import Tensor
 from saccade.attention.attend import fused
 from saccade.attention.cache import KeyValues
 from saccade.attention.kernels.decode.few_queries import step_attention
+from saccade.attention.sparse import LayerMasks
 
 
 class SourceKeys(NamedTuple):
@@ -28,7 +29,9 @@ class SourceKeys(NamedTuple):
 
 
 class Prefill:
-    """All positions of a batch see one another, or with `caches` what came before."""
+    """All positions of a batch see one another, or with `caches` what came before; of that, with
+    `layer_masks`, what those of a layer may.
+    """
 
     def __init__(
         self,
@@ -36,8 +39,9 @@ class Prefill:
         *,
         mask: Bool[Tensor, "B 1 1 S"] | None = None,
         caches: list[KeyValues] | None = None,
+        layer_masks: LayerMasks | None = None,
     ) -> None:
-        self.shape, self.mask, self.caches = shape, mask, caches
+        self.shape, self.mask, self.caches, self.layer_masks = shape, mask, caches, layer_masks
         # On a GPU padding costs less than waiting to hear where it is, and a graph has its sizes.
         self.real = None
         if mask is not None and not mask.is_cuda and not torch.compiler.is_exporting():
@@ -57,9 +61,14 @@ class Prefill:
     def look_back(self, layer: int, site: Any, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
         qkv = self.padded(site.qkv(x))
         q, k, v = qkv.view(*self.shape, 3, site.heads, -1).permute(2, 0, 3, 1, 4)  # (B, N, T, K)
+        mask, causal = self.mask, self.caches is not None
         if self.caches is not None:
             k, v = self.caches[layer].write(k, v)
-        read = fused(q, k, v, mask=self.mask, causal=self.caches is not None)
+        if self.layer_masks is not None:
+            count = q.shape[2]
+            mask = self.layer_masks.between(layer, k.shape[2] - count, count, q.device)
+            causal = False
+        read = fused(q, k, v, mask=mask, causal=causal)
         return self.without_padding(read.transpose(1, 2).reshape(qkv.shape[0], -1))
 
     def look_across(self, layer: int, site: Any, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
@@ -74,8 +83,10 @@ class NextToken:
         caches: list[KeyValues],
         sources: list[SourceKeys],
         source_mask: Bool[Tensor, "B 1 1 S"] | None = None,
+        layer_masks: LayerMasks | None = None,
     ) -> None:
         self.caches, self.sources, self.sentences = caches, sources, caches[0].keys.shape[0]
+        self.layer_masks = layer_masks
         lineage, dtype = caches[0].lineage, caches[0].keys.dtype
         self.bias = None
         if lineage is not None:
@@ -87,6 +98,10 @@ class NextToken:
         by_head = qkv.view(self.sentences, -1, 3, site.heads, qkv.shape[-1] // 3 // site.heads)
         q, k, v = by_head.permute(2, 0, 3, 1, 4)  # (B, N, k, K)
         k, v = self.caches[layer].write(k, v)
+        if self.layer_masks is not None:
+            assert self.bias is None, "beams of sparse layers are not told apart"
+            seen = self.layer_masks.seen_at(layer, k.shape[2] - 1, k.device)
+            k, v = k.index_select(2, seen), v.index_select(2, seen)
         return step_attention(q, k, v, self.bias).transpose(1, 2).reshape(qkv.shape[0], -1)
 
     def look_across(self, layer: int, site: Any, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:

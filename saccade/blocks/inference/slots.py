@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.attention.cache import KeyValues
+from saccade.attention.sparse import LayerMasks
 from saccade.blocks.inference.memories import SourceKeys
 
 
@@ -73,9 +74,17 @@ class Slots(Places):
     """An `AttentionContext` for one more position of every beam, by kernels that read the clock."""
 
     def __init__(
-        self, room: DecoderShape, *, depth: int, heads: int, width: int, like: Float[Tensor, "..."]
+        self,
+        room: DecoderShape,
+        *,
+        depth: int,
+        heads: int,
+        width: int,
+        like: Float[Tensor, "..."],
+        layer_masks: LayerMasks | None = None,
     ) -> None:
         super().__init__(room, like.device)
+        self.layer_masks = layer_masks
         pool = room.sentences, heads, room.prompt + room.steps * room.beams, width
         source = room.sentences, heads, room.source, width
         self.keys, self.values = ([like.new_zeros(pool) for _ in range(depth)] for _ in range(2))
@@ -116,6 +125,10 @@ class Slots(Places):
         from saccade.attention.kernels.decode import decode_kernel
 
         keys, values = self.keys[layer], self.values[layer]
+        if self.layer_masks is not None:
+            assert self.room.beams == 1, "beams of sparse layers are not told apart"
+            seen = self.layer_masks.seen(layer, x.device)
+            return decode_kernel.look_back_at(site.qkv(x), keys, values, *seen, self.clock)
         return decode_kernel.look_back(site.qkv(x), keys, values, self.writers, self.clock)
 
     def look_across(self, layer: int, site: Any, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:

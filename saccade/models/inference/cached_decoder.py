@@ -86,7 +86,8 @@ class CachedDecoder:
         """Go on from a state, which is changed, with several words at once."""
         state = state or self.start(len(tokens))
         shape = tokens.shape[0], tokens.shape[1]
-        hidden = self.stack(self._embed(tokens, state), Prefill(shape, caches=state.caches))
+        memory = Prefill(shape, caches=state.caches, layer_masks=self.words.layer_masks)
+        hidden = self.stack(self._embed(tokens, state), memory)
         state.position += tokens.shape[1]
         return hidden.view(*shape, -1), state
 
@@ -94,7 +95,8 @@ class CachedDecoder:
     def step(
         self, tokens: Int[Tensor, " R"], state: DecoderState
     ) -> tuple[Float[Tensor, "R V"], DecoderState]:
-        memory = NextToken(state.caches, state.sources, state.source_mask)
+        sources = state.sources, state.source_mask
+        memory = NextToken(state.caches, *sources, self.words.layer_masks)
         hidden = self.stack(self._embed(tokens[:, None], state), memory)
         state.position += 1
         return self.output(hidden), state
@@ -110,7 +112,14 @@ class CachedDecoder:
     def slots(self, room: DecoderShape) -> Slots:
         """A memory at fixed places for `at`."""
         like = self.table.new_empty(0, dtype=self.dtype)
-        return Slots(room, depth=self.depth, heads=self.heads, width=self.head_width, like=like)
+        return Slots(
+            room,
+            depth=self.depth,
+            heads=self.heads,
+            width=self.head_width,
+            like=like,
+            layer_masks=self.words.layer_masks,
+        )
 
     def fill(self, slots: Slots, first: Int[Tensor, " B"], state: DecoderState) -> None:
         """Put a state that has just started, or read a prompt, into fixed places."""

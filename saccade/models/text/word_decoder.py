@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from saccade.attention.cache import KeyValues, Lineage, followed
 from saccade.attention.segments import Segments
+from saccade.attention.sparse import LayerMasks
 from saccade.blocks.dropout import Dropout
 from saccade.blocks.inference.memories import SourceKeys
 from saccade.blocks.output import OutputLayer
@@ -61,7 +62,8 @@ class WordDecoder:
         x = scale · E[words] + P        y = norm(layers(x, memory))        scores = E y + b
 
     It is no module: the parts are its model's own, under the names that the model gives them.
-    `longest` bounds the positions that there are; most have no `output_bias` b.
+    `longest` bounds the positions that there are; most have no `output_bias` b, and no output layer
+    of their own. With `layer_masks` each layer sees only some of what came before.
     """
 
     embedding: nn.Embedding
@@ -72,10 +74,14 @@ class WordDecoder:
     scale: float
     longest: int
     output_bias: Float[Tensor, " V"] | None = None
+    own_output: OutputLayer | None = None
+    layer_masks: LayerMasks | None = None
 
     @property
     def output(self) -> OutputLayer:
-        """The embedding read the other way round."""
+        """The embedding read the other way round, unless there is another."""
+        if self.own_output is not None:
+            return self.own_output
         return OutputLayer(self.embedding.weight, self.output_bias)
 
     def embed(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
@@ -103,7 +109,7 @@ class WordDecoder:
         mask: Bool[Tensor, "B 1 1 S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The hidden state after each word, all of which are there."""
-        memory = WholeSequences(causal=True, source=source, source_mask=mask)
+        memory = WholeSequences(None, True, source, mask, self.layer_masks)
         return self._run(self.embed(target), memory)
 
     def packed(

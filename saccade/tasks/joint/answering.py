@@ -13,10 +13,11 @@ from torch import Tensor
 from saccade.config import check_positive
 from saccade.data import shapes
 from saccade.data.answers import AnswerSet
+from saccade.data.images.constants import constant
 from saccade.data.readers.images.asked.forms import QUESTIONS
 from saccade.data.rows import Rows
 from saccade.models.joint.config import VilbertConfig
-from saccade.models.joint.regions import RegionRows
+from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
 from saccade.tasks.joint.asked import read_about_images
@@ -142,8 +143,9 @@ def answer_scores(model: Vilbert, batch: JointBatch, sees: Sees) -> Float[Tensor
 def blinded(text: Rows, regions: RegionRows, sees: Sees) -> tuple[Rows, RegionRows]:
     """What a model may see of both."""
     if sees == "question":
-        nothing = torch.zeros_like(regions.features), torch.zeros_like(regions.boxes)
-        return text, regions._replace(features=nothing[0], boxes=nothing[1])
+        # All are the whole image, for a norm has no gradient where there is nothing at all.
+        everywhere = constant(WHOLE, regions.boxes).expand_as(regions.boxes)
+        return text, regions._replace(features=torch.zeros_like(regions.features), boxes=everywhere)
     if sees == "image":
         return text._replace(tokens=torch.zeros_like(text.tokens)), regions
     return text, regions

@@ -25,7 +25,7 @@ _ON_SHAPES = TrainSettings(
 _SEVERAL = ShapesSettings(fewest=2)  # of a single object many scenes have the same to say
 _ON_PHOTOS = TrainSettings(
     steps=2000,
-    batch_tokens=256,
+    batch_tokens=512,
     optimizer="muon",
     learning_rate=3e-4,
     encoder_rate=0.5,
@@ -47,11 +47,11 @@ def _vilbert(about: str, task: JointPretrainingSettings | FittingSettings) -> Re
 MEASURED: dict[str, Recipe] = {
     "vilbert-photos": _vilbert(
         "ViLBERT pre-trained on photographs with captions",
-        JointPretrainingSettings(image=224, texts=5, augment="crop"),
+        JointPretrainingSettings(image=224, texts=2, augment="crop"),
     ),
     "vilbert-retrieval-photos": _vilbert(
         "ViLBERT finds photographs by sentences, and sentences by photographs",
-        FittingSettings(image=224, texts=5, augment="crop"),
+        FittingSettings(image=224, texts=2, augment="crop"),
     ),
 }
 BUILT_IN: dict[str, Recipe] = {

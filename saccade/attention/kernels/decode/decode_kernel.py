@@ -47,6 +47,26 @@ def look_back(
     return read
 
 
+def look_back_at(
+    qkv: Float[Tensor, "R joined"],
+    keys: Float[Tensor, "R N room K"],
+    values: Float[Tensor, "R N room K"],
+    positions: Int[Tensor, "L most"],
+    counts: Int[Tensor, " L"],
+    clock: Int[Tensor, " 2"],
+) -> Float[Tensor, "R D"]:
+    """The same without beams, of some positions of the past: those that the table has for the new
+    one, of which the last is itself. No other key is read.
+    """
+    rows, heads, room, width = keys.shape
+    read = qkv.new_empty(len(qkv), heads * width)
+    _look_back_at[(rows, heads)](
+        qkv, keys, values, positions, counts, clock, read, heads, room, positions.shape[1],
+        width**-0.5, WIDTH=width, CHANNELS=_power(width), **_shape(rows * heads),
+    )  # fmt: skip
+    return read
+
+
 def look_across(
     q: Float[Tensor, "R D"],
     keys: Float[Tensor, "B N room K"],
@@ -135,6 +155,45 @@ def _look_back(
     out = (sentence * BEAMS + beam).to(tl.int64) * (heads * WIDTH) + head * WIDTH
     read = read / total[:, None]
     tl.store(read_at + out[:, None] + channel[None, :], read.to(q.dtype), mask=whole)
+
+
+@triton.jit
+def _look_back_at(
+    qkv_at, keys_at, values_at, positions_at, counts_at, clock_at, read_at, heads, room, most,
+    scale, WIDTH: tl.constexpr, CHANNELS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row, head = tl.program_id(0), tl.program_id(1)
+    channel = tl.arange(0, CHANNELS)
+    inside = channel < WIDTH
+    new = qkv_at + row.to(tl.int64) * (3 * heads * WIDTH) + head * WIDTH + channel
+    q = tl.load(new, mask=inside, other=0.0).to(tl.float32)
+    k_new = tl.load(new + heads * WIDTH, mask=inside, other=0.0)
+    v_new = tl.load(new + 2 * heads * WIDTH, mask=inside, other=0.0)
+    now = tl.load(clock_at) + tl.load(clock_at + 1)
+    pool = (row * heads + head).to(tl.int64) * room * WIDTH
+    tl.store(keys_at + pool + now * WIDTH + channel, k_new, mask=inside)
+    tl.store(values_at + pool + now * WIDTH + channel, v_new, mask=inside)
+    top = tl.sum(q * k_new.to(tl.float32), axis=0) * scale
+    total = 1.0
+    read = v_new.to(tl.float32)
+    before = tl.load(counts_at + now) - 1
+    for start in tl.range(0, before, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        there = place < before
+        entry = tl.load(positions_at + now * most + place, mask=there, other=0)
+        at = pool + entry[:, None] * WIDTH + channel[None, :]
+        k = tl.load(keys_at + at, mask=there[:, None] & inside[None, :], other=0.0)
+        v = tl.load(values_at + at, mask=there[:, None] & inside[None, :], other=0.0)
+        scores = tl.sum(q[None, :] * k.to(tl.float32), axis=1) * scale
+        scores = tl.where(there, scores, float("-inf"))
+        new_top = tl.maximum(top, tl.max(scores, axis=0))
+        weights = tl.exp(scores - new_top)
+        shrink = tl.exp(top - new_top)
+        read = read * shrink + tl.sum(weights[:, None] * v.to(tl.float32), axis=0)
+        total = total * shrink + tl.sum(weights, axis=0)
+        top = new_top
+    out = read_at + row.to(tl.int64) * (heads * WIDTH) + head * WIDTH + channel
+    tl.store(out, (read / total).to(v_new.dtype), mask=inside)
 
 
 @triton.jit

@@ -206,8 +206,8 @@ class Preparation:
     """What a task needs to know beside its own settings to get its data ready.
 
     `most_words` is what the model can take; `folder` holds the assets of the run where it was
-    begun before; `start` is what a new one starts from, a folder or a file; `open_run` loads
-    another run, on the device that trains.
+    begun before; `start` is what a new one starts from, a folder or a file; `device` is
+    where it will be trained, and `open_run` loads another run there.
     """
 
     budget: int
@@ -216,6 +216,7 @@ class Preparation:
     most_words: int | None = None
     folder: Path | None = None
     start: Path | None = None
+    device: torch.device = torch.device("cpu")  # noqa: RUF009
     open_run: OpenRun = _no_runs
     progress: Progress = silent
 

@@ -141,6 +141,7 @@ def make_task(
 
     A new run begins with what `begin` holds.
     """
+    device = choose_device(recipe.train.device)
     how = Preparation(
         budget=recipe.train.batch_tokens,
         seed=recipe.train.seed,
@@ -148,16 +149,17 @@ def make_task(
         most_words=recipe.model.most_words if isinstance(recipe.model, WordModelConfig) else None,
         folder=folder,
         start=begin,
-        open_run=partial(_open_run, recipe.train.device),
+        device=device,
+        open_run=partial(_open_run, device),
         progress=lambda done, total: watch(DataProgress(done, total)),
     )
     return recipe.task.prepare(how)
 
 
-def _open_run(device: str, folder: str, option: str) -> OtherRun:
+def _open_run(device: torch.device, folder: str, option: str) -> OtherRun:
     run = RunFolder(Path(folder))
     try:
-        network = run.load_model(choose_device(device))
+        network = run.load_model(device)
         return OtherRun(run.path, run.load_recipe().task, network)
     except RunError as error:
         raise ConfigError(f"{option}: {error}") from error

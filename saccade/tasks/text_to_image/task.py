@@ -1,0 +1,237 @@
+"""Text to image: the words of a text and the codes of its image, one after another.
+
+loss = 1/8 mean(−log p(word)) + 7/8 mean(−log p(code))        Ramesh et al. 2021, §2.2
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from saccade.config import ModelConfig
+from saccade.data.images.counter_random import uniform
+from saccade.data.ragged import Ragged
+from saccade.data.vocabulary import Vocabulary
+from saccade.errors import DataError
+from saccade.models.image_tokens.dalle import Dalle
+from saccade.tasks.base import Deciding, LengthBound, Preparation, shard_rows
+from saccade.tasks.captioning.data import Captioned
+from saccade.tasks.captioning.task import encode
+from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.images import digest, some_of_each
+from saccade.tasks.reconstruction.asset import ASSET, dvae_asset
+from saccade.tasks.text_to_image.data import (
+    TextToImageSettings,
+    image_codes,
+    image_tokenizer,
+    read_texts,
+    sizes_of,
+)
+from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+
+FRAME = 3  # start, end, and a last position that every text leaves free
+DROP = 1 << 21  # the stream of draws that hide texts
+VALIDATED = 64  # images at a time
+
+
+class TextImageBatch(NamedTuple):
+    """Texts that begin with a start and end with an end, and the codes of their images."""
+
+    words: Int[Tensor, "B T"]
+    lengths: Int[Tensor, " B"]
+    codes: Int[Tensor, "B cells"]
+    tokens: int  # images that count
+
+    @property
+    def shape(self) -> Hashable:
+        return tuple(self.words.shape), tuple(self.codes.shape)
+
+    def to(self, device: torch.device) -> "TextImageBatch":
+        moved = (x.to(device, non_blocking=True) for x in self[:3])
+        return TextImageBatch(*moved, self.tokens)
+
+    def pinned(self) -> "TextImageBatch":
+        return TextImageBatch(*(x.pin_memory() for x in self[:3]), self.tokens)
+
+
+class CodedTexts(NamedTuple):
+    """Images as codes; the texts about image i are `first[i]` up to `first[i + 1]`."""
+
+    codes: Int[Tensor, "I cells"]
+    texts: Ragged
+    first: Int[Tensor, " boundaries"]
+    digest: str
+
+    def fingerprint(self) -> str:
+        """Changes when a pixel does, or a word."""
+        about = hashlib.sha256(self.first.numpy().tobytes()).hexdigest()
+        return f"{self.digest} {self.texts.fingerprint()} {about}"
+
+
+class TextToImage:
+    """Implements `Task[TextImageBatch]`. An epoch sees every image once, with one of its texts."""
+
+    deciding = Deciding("codes", label="loss per code")
+    padding = 0.0
+
+    def __init__(self, settings: TextToImageSettings, how: Preparation) -> None:
+        self.settings, self.seed, self._how = settings, how.seed, how
+        self.dvae = image_tokenizer(settings, how)
+        train, valid = (read_texts(settings, split, how.progress) for split in ("train", "valid"))
+        texts = (text for some in train.captions for text in some)
+        self.vocabulary = trained_tokenizer(settings, texts, how)
+        most = how.most_words or settings.image
+        self._text, bound = most, LengthBound(most - FRAME, "--model.text")
+        self.report = [f"train: {train.report}", f"valid: {valid.report}"]
+        self._train = self._coded(train, bound, "training texts")
+        self._valid = self._coded(valid, bound, "validation texts")
+        self._size = max(1, how.budget)
+        self._epoch: tuple[int, list[Tensor]] = (-1, [])
+
+    def _coded(self, read: Captioned, bound: LengthBound, what: str) -> CodedTexts:
+        try:
+            tokens, too_long = encode(read, self.vocabulary, longest=bound.tokens + 1)
+        except DataError:
+            raise DataError(f"{read.report}: {bound.none_fits(what)}") from None
+        self.report += bound.report(too_long, what)
+        codes = image_codes(self.dvae, tokens.images, self._how.progress)
+        return CodedTexts(codes, tokens.captions, tokens.first, digest(tokens.images))
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return -(-len(self._train.codes) // self._size)
+
+    @property
+    def sizes(self) -> str:
+        config = self.dvae.config
+        used = len(self._train.codes.unique())
+        return (
+            f"{len(self.vocabulary):,} tokens in the vocabulary, {config.grid} × {config.grid} "
+            f"codes to an image, {used:,} of {config.codes:,} in use"
+        )
+
+    def assets(self) -> dict[str, bytes]:
+        return {**tokenizer_asset(self.vocabulary), ASSET: self._dvae_asset}
+
+    @cached_property
+    def _dvae_asset(self) -> bytes:
+        return dvae_asset(self.dvae)
+
+    def fit(self, model: ModelConfig) -> ModelConfig:
+        sizes: dict[str, Any] = {"vocabulary": len(self.vocabulary), **sizes_of(self.dvae)}
+        return replace(model, **sizes)
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Asked for at every checkpoint, but no data change while they are in memory."""
+        coded_by = hashlib.sha256(self._dvae_asset).hexdigest()
+        return f"{self._train.fingerprint()} {self._valid.fingerprint()} {coded_by}"
+
+    def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TextImageBatch:
+        epoch, index = divmod(position, self.batches_per_epoch)
+        if self._epoch[0] != epoch:
+            rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+            order = torch.randperm(len(self._train.codes), generator=rng)
+            self._epoch = (epoch, list(order.split(self._size)))
+        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        draws = {"seed": self.seed, "epoch": epoch}
+        texts, _ = some_of_each(self._train.first, rows, 1, **draws)
+        batch = collate(self._train, rows, texts, self.vocabulary, self._text)
+        hidden = uniform(rows, 1, **draws, stream=DROP)[:, 0] < self.settings.dropped
+        batch = without_words(batch, hidden, self.vocabulary)
+        return batch if counts else batch._replace(tokens=0)
+
+    def losses(self, model: Dalle, batch: TextImageBatch) -> dict[str, Float[Tensor, ""]]:
+        """Each a mean, times its weight and the number of images."""
+        words, codes = text_image_losses(model, batch)
+        share = self.settings.text_weight
+        weighed = {"words": share * words, "codes": (1 - share) * codes}
+        return {name: loss * batch.tokens for name, loss in weighed.items()}
+
+    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+        found = mean_losses(
+            model, validation_batches(self._valid, self.vocabulary, self._text), device
+        )
+        share = self.settings.text_weight
+        return {"loss": share * found["words"] + (1 - share) * found["codes"], **found}
+
+
+def text_image_losses(
+    model: Dalle, batch: TextImageBatch
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """−mean log p of the words, the end among them, and of the codes."""
+    hidden = model(batch.words, batch.lengths, batch.codes[:, :-1])  # (B, T + cells − 1, D)
+    last = batch.words.shape[1] - 1  # from the last position of the text on codes are told
+    places = torch.arange(1, last + 1, device=batch.words.device)
+    labels = torch.where(places < batch.lengths[:, None], batch.words[:, 1:], IGNORED)
+    words = summed_cross_entropy(
+        hidden[:, :last].flatten(0, 1), model.word_output, labels.flatten()
+    )
+    codes = summed_cross_entropy(
+        hidden[:, last:].flatten(0, 1), model.output, batch.codes.flatten()
+    )
+    return words / (labels != IGNORED).sum().clamp_min(1), codes / batch.codes.numel()
+
+
+@torch.no_grad()
+def mean_losses(
+    model: Dalle, batches: Iterator[TextImageBatch], device: torch.device
+) -> dict[str, float]:
+    """Per word and per code, over all images of all batches."""
+    sums, counts = [0.0, 0.0], [0, 0]
+    for batch in batches:
+        sizes = int((batch.lengths - 1).sum()), batch.codes.numel()
+        for which, loss in enumerate(text_image_losses(model, batch.to(device))):
+            sums[which] += float(loss) * sizes[which]
+            counts[which] += sizes[which]
+    return {name: sums[i] / max(1, counts[i]) for i, name in enumerate(("words", "codes"))}
+
+
+def validation_batches(
+    data: CodedTexts, vocabulary: Vocabulary, text: int
+) -> Iterator[TextImageBatch]:
+    """Every image with its first text."""
+    for rows in torch.arange(len(data.codes)).split(VALIDATED):
+        yield collate(data, rows, data.first[rows], vocabulary, text)
+
+
+def collate(
+    data: CodedTexts,
+    images: Int[Tensor, " B"],
+    texts: Int[Tensor, " B"],
+    vocabulary: Vocabulary,
+    text: int,
+) -> TextImageBatch:
+    """Some images, each with a text."""
+    flat, counts = data.texts.take(texts)
+    rows = [some.tolist() for some in flat.split(counts.tolist())]
+    words, lengths = framed_words(rows, vocabulary, text)
+    return TextImageBatch(words, lengths, data.codes[images].long(), len(images))
+
+
+def framed_words(
+    rows: list[list[int]], vocabulary: Vocabulary, text: int
+) -> tuple[Int[Tensor, "B T"], Int[Tensor, " B"]]:
+    """Texts between a start and an end, and how long they are with these."""
+    words = torch.zeros(len(rows), text, dtype=torch.long)
+    for number, row in enumerate(rows):
+        whole = [vocabulary.start, *row, vocabulary.end]
+        words[number, : len(whole)] = torch.tensor(whole)
+    return words, torch.tensor([len(row) + 2 for row in rows])
+
+
+def without_words(
+    batch: TextImageBatch, which: Tensor, vocabulary: Vocabulary
+) -> TextImageBatch:
+    """The texts of some say nothing: a start and an end."""
+    nothing, lengths = framed_words([[]], vocabulary, batch.words.shape[1])
+    words = torch.where(which[:, None], nothing, batch.words)
+    return batch._replace(words=words, lengths=torch.where(which, lengths, batch.lengths))

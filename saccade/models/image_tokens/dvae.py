@@ -65,6 +65,10 @@ class Laplace(NamedTuple):
     mean: Float[Tensor, "B 3 H W"]
     log_scale: Float[Tensor, "B 3 H W"]
 
+    def image(self) -> UInt8[Tensor, "B 3 H W"]:
+        """The pixels at its middle: φ⁻¹(σ(μ))."""
+        return unmap_pixels(self.mean.sigmoid())
+
 
 class DvaeBlock(nn.Module):
     """Four convolutions around which the input goes by.
@@ -168,10 +172,9 @@ class Dvae(nn.Module):
 
     @torch.no_grad()
     def decode(self, codes: Int[Tensor, "B cells"]) -> UInt8[Tensor, "B 3 H W"]:
-        """The image that codes stand for: φ⁻¹(σ(μ))."""
+        """The image that codes stand for."""
         side = self.config.grid
-        found = self.decoder.of_codes(codes.unflatten(1, (side, side)))
-        return unmap_pixels(found.mean.sigmoid())
+        return self.decoder.of_codes(codes.unflatten(1, (side, side))).image()
 
     def reconstruct(self, images: UInt8[Tensor, "B 3 H W"]) -> UInt8[Tensor, "B 3 H W"]:
         """What is left of images once they were codes."""

@@ -27,9 +27,9 @@ class LayerMasks:
 
     def __init__(self, masks: Sequence[MakeMask], of_layers: Sequence[int]) -> None:
         self.of_layers = tuple(of_layers)
-        self.mask = cache(lambda number, device: masks[number](device))
-        self._seen = cache(self._find)
-        self._counts = cache(lambda number, device: self._seen(number, device).counts.tolist())
+        self._makers = tuple(masks)
+        self.mask, self._seen = cache(self._make), cache(self._find)
+        self._counts = cache(self._count)
 
     def between(
         self, layer: int, start: int, count: int, device: torch.device
@@ -47,6 +47,12 @@ class LayerMasks:
     def seen(self, layer: int, device: torch.device) -> SeenPositions:
         """What every position sees."""
         return self._seen(self.of_layers[layer], device)
+
+    def _make(self, number: int, device: torch.device) -> Bool[Tensor, "1 1 L L"]:
+        return self._makers[number](device)
+
+    def _count(self, number: int, device: torch.device) -> list[int]:
+        return self._seen(number, device).counts.tolist()
 
     def _find(self, number: int, device: torch.device) -> SeenPositions:
         mask = self.mask(number, torch.device("cpu"))[0, 0]

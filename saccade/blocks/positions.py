@@ -5,7 +5,7 @@ sentences of any length, bounded values beyond the training length, and no rando
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -177,6 +177,18 @@ class LearnedPositions(nn.Module):
         return self.table[places]
 
 
+@runtime_checkable
+class Positions(Protocol):
+    """Any encoding of places in a sequence."""
+
+    @property
+    def depends_on_length(self) -> bool: ...
+
+    def __call__(self, start: int, count: int, /) -> Float[Tensor, "T D"]: ...
+
+    def at(self, places: Int[Tensor, "*batch"], longest: int, /) -> Float[Tensor, "*batch D"]: ...
+
+
 def make_positions(
     kind: PositionKind, *, longest: int, width: int
 ) -> FixedPositions | LearnedPositions | None:
@@ -194,7 +206,7 @@ class Added(nn.Module):
     h = x + p(t)
     """
 
-    def __init__(self, positions: FixedPositions | LearnedPositions) -> None:
+    def __init__(self, positions: Positions) -> None:
         super().__init__()
         self.positions = positions
 

@@ -8,6 +8,9 @@ from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.detection import detr
 from saccade.models.detection.config import DetrConfig
+from saccade.models.image_tokens import dalle, dvae
+from saccade.models.image_tokens.dalle import DalleConfig
+from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.models.joint import vilbert
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.text import (
@@ -60,6 +63,8 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "convnext": ConvNextConfig,
     "detr": DetrConfig,
     "vilbert": VilbertConfig,
+    "dvae": DvaeConfig,
+    "dalle": DalleConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -83,6 +88,8 @@ PRESETS: dict[str, ModelConfig] = {
     **convnext.PRESETS,
     **detr.PRESETS,
     **vilbert.PRESETS,
+    **dvae.PRESETS,
+    **dalle.PRESETS,
 }
 
 

@@ -10,6 +10,8 @@ from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
+from saccade.tasks.reconstruction.data import ReconstructionSettings
+from saccade.tasks.text_to_image.data import TextToImageSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 
@@ -25,6 +27,8 @@ KINDS: dict[str, type[TaskSettings]] = {
     "fitting": FittingSettings,
     "referring": ReferringSettings,
     "joint": JointPretrainingSettings,
+    "text-to-image": TextToImageSettings,
+    "reconstruction": ReconstructionSettings,
 }
 
 

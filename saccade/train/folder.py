@@ -15,10 +15,10 @@ from torch import nn
 
 from saccade.blocks.lora import merged_state
 from saccade.errors import CheckpointError, ConfigError, RunError
+from saccade.models.outline import outline
 from saccade.train.checkpoint import read_state, read_tensors, serialise
 from saccade.train.files import read_json
 from saccade.train.manifest import Manifest
-from saccade.train.memory import outline
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.settings import HARMLESS
 

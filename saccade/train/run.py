@@ -12,6 +12,7 @@ import torch
 
 from saccade.config import WordModelConfig
 from saccade.errors import ConfigError, RunError, TrainingError
+from saccade.models.outline import outline
 from saccade.models.protocol import Packable
 from saccade.tasks.base import OtherRun, Preparation, Task
 from saccade.train.adapter import adapter_files
@@ -23,7 +24,7 @@ from saccade.train.fine_tuning import check_fine_tuning
 from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
 from saccade.train.log import HELD_OUT, Log
-from saccade.train.memory import check_memory, outline
+from saccade.train.memory import check_memory
 from saccade.train.optimizer import rate_scales
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell

@@ -22,6 +22,7 @@ from saccade.models.names.pretrained import (
     renamed,
     weight_files,
 )
+from saccade.models.outline import outline
 from saccade.models.protocol import StartsFromPublished
 from saccade.printable import printable
 from saccade.tasks.base import Task
@@ -29,7 +30,6 @@ from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.folder import RunFolder
 from saccade.train.hub import local_folder
 from saccade.train.manifest import MANIFEST, Manifest
-from saccade.train.memory import outline
 from saccade.train.recipe import Recipe, on_hub, shown
 from saccade.train.resume import has_begun
 

@@ -1,8 +1,5 @@
 """Sizes that this machine cannot train are refused in one line, before anything is allocated."""
 
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,7 @@ from small import ignore, small_recipe, write_corpus
 
 from saccade.errors import ConfigError
 from saccade.models import PRESETS
-from saccade.train.memory import check_memory, count_parameters, outline
+from saccade.train.memory import check_memory, count_parameters
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
 
@@ -36,7 +33,7 @@ CPU = torch.device("cpu")
 def test_a_model_too_large_is_refused_before_data_are_read(
     sizes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("saccade.train.memory.MOST_TENSORS", 1000)
+    monkeypatch.setattr("saccade.models.outline.MOST_TENSORS", 1000)
     recipe = small_recipe("/no/such/data")
     model = replace(PRESETS["transformer-nano"], **sizes)
     with pytest.raises(ConfigError, match=message) as raised:
@@ -49,27 +46,6 @@ def test_rates_by_layer_are_refused_before_data_are_read(tmp_path: Path) -> None
     recipe = small_recipe("/no/such/data", layer_decay=0.8)
     with pytest.raises(ConfigError, match=r"layer_decay=0\.8: Transformer .*; leave it at 1"):
         train(recipe, tmp_path / "run", ignore)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "transformer-base", "rnn-lm-nano", "show-attend-tell"])
-def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
-    begun = time.monotonic()
-    count = count_parameters(PRESETS[name])
-    assert time.monotonic() - begun < 30
-    assert {p.device.type for p in outline(PRESETS[name]).parameters()} == {"meta"}
-    if count < 10_000_000:
-        assert count == sum(p.numel() for p in PRESETS[name].build().parameters())
-
-
-def test_an_outline_draws_no_numbers_and_loads_no_compiler() -> None:
-    """Which would take a second or two of every command that loads a run."""
-    code = (
-        "import sys, torch; from saccade.models import PRESETS; before = torch.get_rng_state();"
-        "from saccade.train.memory import outline; outline(PRESETS['transformer-nano']);"
-        "outline(PRESETS['rnn-attention-small']); assert 'torch._dynamo' not in sys.modules;"
-        "assert torch.equal(before, torch.get_rng_state())"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize(

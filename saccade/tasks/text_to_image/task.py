@@ -52,11 +52,12 @@ class TextImageBatch(NamedTuple):
         return tuple(self.words.shape), tuple(self.codes.shape)
 
     def to(self, device: torch.device) -> "TextImageBatch":
-        moved = (x.to(device, non_blocking=True) for x in self[:3])
-        return TextImageBatch(*moved, self.tokens)
+        words, lengths, codes = (x.to(device, non_blocking=True) for x in self[:3])
+        return TextImageBatch(words, lengths, codes, self.tokens)
 
     def pinned(self) -> "TextImageBatch":
-        return TextImageBatch(*(x.pin_memory() for x in self[:3]), self.tokens)
+        words, lengths, codes = (x.pin_memory() for x in self[:3])
+        return TextImageBatch(words, lengths, codes, self.tokens)
 
 
 class CodedTexts(NamedTuple):
@@ -228,9 +229,7 @@ def framed_words(
     return words, torch.tensor([len(row) + 2 for row in rows])
 
 
-def without_words(
-    batch: TextImageBatch, which: Tensor, vocabulary: Vocabulary
-) -> TextImageBatch:
+def without_words(batch: TextImageBatch, which: Tensor, vocabulary: Vocabulary) -> TextImageBatch:
     """The texts of some say nothing: a start and an end."""
     nothing, lengths = framed_words([[]], vocabulary, batch.words.shape[1])
     words = torch.where(which[:, None], nothing, batch.words)

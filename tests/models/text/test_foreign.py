@@ -12,10 +12,10 @@ from saccade.attention.parameters import parameter_roles
 from saccade.data.rows import BatchShape, Rows
 from saccade.errors import ConfigError
 from saccade.models.names.pretrained import load_pretrained
+from saccade.models.outline import outline
 from saccade.models.protocol import HasLayers, ScoresTexts
 from saccade.models.text import foreign
 from saccade.models.text.foreign import ForeignEncoder, ForeignEncoderConfig, parsed
-from saccade.train.memory import outline
 from tests.models.foreigners import NATIVE, SIZES, save, some_rows, states, their_config, told
 
 TYPED = {

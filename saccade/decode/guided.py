@@ -1,7 +1,7 @@
 """Guidance without a classifier: what is said with a text, away from what is said without one.
 
-Ho and Salimans 2022, arXiv:2207.12598. Every row is decoded twice at once, with its text and with an
-empty one, and both go on by the same token.
+Ho and Salimans 2022, arXiv:2207.12598. Every row is decoded twice at once, with its text and with
+an empty one, and both go on by the same token.
 """
 
 from dataclasses import dataclass, replace

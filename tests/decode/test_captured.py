@@ -26,10 +26,12 @@ from saccade.decode.beam import Beam
 from saccade.decode.beam_state import BeamState
 from saccade.decode.captured import CapturedDecoder, room_for
 from saccade.decode.greedy import Greedy
+from saccade.decode.guided import Guided, GuidedState
 from saccade.decode.protocol import Candidate, Hypothesis
 from saccade.decode.sample import Sampler, uniforms
 from saccade.decode.search import search
 from saccade.decode.top import top
+from saccade.models.image_tokens.dalle import Dalle, DalleConfig
 from saccade.models.inference.lean import lean
 from tests.models import captioners, gallery
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TARGET, TRANSLATORS, build
@@ -119,6 +121,33 @@ def draws_as_the_plain_way_does() -> None:
             how: dict[str, Any] = {"limits": LIMITS, "end": END, "method": Greedy(sampler=sampler)}
             found = captured.search(begin(), FIRST, uniforms=table, **how)
             agree(found, search(model, begin(), FIRST, uniforms=table, **how))
+
+
+@check
+def draws_images_as_the_plain_way_does() -> None:
+    """Layers that see rows, columns and neighbourhoods; with guidance and without."""
+    config = DalleConfig(
+        vocabulary=9, text=5, codes=13, grid=4, width=24, depth=4, heads=2, kernel=3
+    )
+    written = build(config, torch.float32)
+    assert isinstance(written, Dalle)
+    model: Any = lean(written, "float32")
+    words = torch.arange(3)[:, None] + torch.arange(5)
+    texts = written.text_tokens(words, torch.tensor([3, 4, 2]))
+    table, how = uniforms(1, range(3), 16), {"method": Greedy(sampler=Sampler(temperature=0.8))}
+    how |= {"limits": torch.tensor([16, 16, 16]), "end": -1, "uniforms": table}
+
+    def begin(rows: torch.Tensor) -> Any:
+        return model.read(rows[:, :-1], model.start(len(rows)))[1]
+
+    for decoder, state in (
+        (model, lambda: begin(texts)),
+        (Guided(model, 2.5), lambda: GuidedState(begin(texts.repeat_interleave(2, dim=0)))),
+    ):
+        captured = CapturedDecoder(decoder, graphs=False)
+        found = captured.search(state(), texts[:, -1], **how)
+        agree(found, search(decoder, state(), texts[:, -1], **how))
+        assert all(len(one.tokens) == 16 for (one,) in found)
 
 
 @check

@@ -25,6 +25,7 @@ from saccade.attention.kernels.train.packed import (
 )
 from saccade.attention.look.glance import Keep
 from saccade.attention.segments import Segments
+from saccade.attention.sparse import LayerMasks
 from tests.attention.kernels.look.test_tiles import Case, at_places, close, in_full
 from tests.attention.test_segments import segments_of
 from tests.gpu.precision import DEVICE, DTYPES, HALVES, IN_PARTS, check, check_errors, draws
@@ -300,6 +301,34 @@ def test_a_decoding_step_looks_back(
         fresh = slice(shared + steps * beams, shared + (steps + 1) * beams)
         for held, part in zip((keys, values), qkv.chunk(3, dim=-1)[1:]):
             assert held[:, :, fresh].equal(heads_of(part, sentences, heads))
+
+
+@each_dtype
+@pytest.mark.parametrize(("rows", "heads", "width"), [(1, 2, 48), (3, 4, 64), (300, 2, 16)])
+def test_a_decoding_step_looks_back_at_some(
+    rows: int, heads: int, width: int, dtype: torch.dtype
+) -> None:
+    from saccade.attention.kernels.decode.decode_kernel import look_back_at
+
+    side, text, room = 9, 37, 128
+    table = LayerMasks([lambda device: masks.image_columns(text, side, device=device)], [0])
+    for steps, prompt in ((0, 0), (0, 36), (5, 36), (80, 36)):
+        keys, values = (draws(rows, heads, room, width, seed=i, dtype=dtype) for i in (1, 2))
+        qkv = draws(rows, 3 * heads * width, seed=3, dtype=dtype)
+        clock = torch.tensor([steps, prompt], dtype=torch.int32, device=DEVICE)
+        seen = table.seen_at(0, steps + prompt, DEVICE)[:-1].long()
+
+        def plain(x: Tensor, k: Tensor, v: Tensor, seen: Tensor = seen) -> Tensor:
+            q, new_k, new_v = (heads_of(part, rows, heads) for part in x.chunk(3, dim=-1))
+            k, v = torch.cat([k[:, :, seen], new_k], 2), torch.cat([v[:, :, seen], new_v], 2)
+            return attend(q, k, v).output.transpose(1, 2).flatten(0, 1).flatten(1)
+
+        check(
+            lambda *x, clock=clock: look_back_at(*x, *table.seen(0, DEVICE), clock),
+            plain,
+            [qkv, keys, values],
+            learns=False,
+        )
 
 
 @pytest.mark.parametrize(("dtype", "sentences", "heads", "width", "beams"), DECODED, ids=str)

@@ -1,0 +1,220 @@
+"""Text to image: batches, losses, draws; two stages as one recipe."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from saccade.decode.guided import Guided, GuidedState
+from saccade.errors import ConfigError, DataError
+from saccade.models.image_tokens.dalle import Dalle, DalleConfig
+from saccade.models.image_tokens.dvae import Dvae, DvaeConfig
+from saccade.tasks.base import OtherRun, Preparation
+from saccade.tasks.reconstruction.asset import ASSET
+from saccade.tasks.reconstruction.data import ReconstructionSettings
+from saccade.tasks.text_to_image.data import TextToImageSettings
+from saccade.tasks.text_to_image.drawer import Drawing, ImageDrawer
+from saccade.tasks.text_to_image.task import TextToImage, text_image_losses
+
+DVAE = DvaeConfig(image=32, codes=7, width=4, groups=4, blocks=1, code_width=4)
+DALLE = DalleConfig(text=24, width=16, depth=3, heads=2, kernel=3)
+SETTINGS = TextToImageSettings(image=32, scenes=23, dvae="somewhere")
+
+
+def opener(dvae: nn.Module) -> Callable[[str, str], OtherRun]:
+    return lambda folder, option: OtherRun(Path(folder), ReconstructionSettings(), dvae)
+
+
+@pytest.fixture(scope="module")
+def dvae() -> Dvae:
+    torch.manual_seed(0)
+    return DVAE.build().eval()
+
+
+def prepared(dvae: nn.Module, settings: TextToImageSettings = SETTINGS, **how: Any) -> TextToImage:
+    given: dict[str, Any] = {"budget": 10, "seed": 0, "most_words": DALLE.text, **how}
+    return TextToImage(settings, Preparation(**given, open_run=opener(dvae)))
+
+
+@pytest.fixture(scope="module")
+def task(dvae: Dvae) -> TextToImage:
+    return prepared(dvae)
+
+
+@pytest.fixture(scope="module")
+def model(task: TextToImage) -> Dalle:
+    torch.manual_seed(1)
+    made: Any = task.fit(DALLE).build()
+    for parameter in made.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    return made.eval()
+
+
+@pytest.fixture(scope="module")
+def drawer(task: TextToImage, model: Dalle) -> ImageDrawer:
+    return ImageDrawer(model, task.dvae, task.vocabulary, SETTINGS)
+
+
+def test_the_dvae_decides_codes_and_grid(task: TextToImage) -> None:
+    config: Any = task.fit(DALLE)
+    assert (config.codes, config.grid, config.vocabulary) == (7, 4, len(task.vocabulary))
+
+
+def test_codes_are_those_of_the_images(task: TextToImage, dvae: Dvae) -> None:
+    from saccade.tasks.text_to_image.data import read_texts
+
+    read = read_texts(SETTINGS, "train")
+    rng = torch.Generator().manual_seed(0)
+    order = torch.randperm(23, generator=rng)[:10]  # seed 0, epoch 0
+    assert torch.equal(task.batch(0).codes, dvae.codes(read.images[order]))
+
+
+def test_an_epoch_has_every_image_once_and_other_texts_than_the_next(task: TextToImage) -> None:
+    first = [task.batch(i) for i in range(task.batches_per_epoch)]
+    again = [task.batch(i + task.batches_per_epoch) for i in range(task.batches_per_epoch)]
+    assert sum(batch.tokens for batch in first) == 23
+    told = [
+        sorted(map(tuple, torch.cat([b.words for b in some]).tolist())) for some in (first, again)
+    ]
+    assert told[0] != told[1]
+
+
+def test_processes_share_a_batch(task: TextToImage) -> None:
+    whole, parts = task.batch(1), [task.batch(1, shard=i, shards=2) for i in range(2)]
+    assert torch.equal(
+        torch.cat([whole.codes[0::2], whole.codes[1::2]]), torch.cat([p.codes for p in parts])
+    )
+
+
+def test_hidden_texts_are_a_start_and_an_end(dvae: Dvae) -> None:
+    task = prepared(dvae, replace(SETTINGS, dropped=0.999))
+    batch = task.batch(0)
+    assert batch.lengths.tolist() == [2] * 10
+    assert batch.words[0, :2].tolist() == [task.vocabulary.start, task.vocabulary.end]
+
+
+def test_losses_are_means_of_words_and_of_codes(task: TextToImage, model: Dalle) -> None:
+    batch = task.batch(0)
+    words, codes = text_image_losses(model, batch)
+    hidden = model(batch.words, batch.lengths, batch.codes)
+    told = [
+        F.cross_entropy(model.word_output(hidden[row, : length - 1]), batch.words[row, 1:length])
+        * (length - 1)
+        for row, length in enumerate(batch.lengths.tolist())
+    ]
+    torch.testing.assert_close(words, sum(told) / (batch.lengths - 1).sum())
+    z = model.output(hidden[:, DALLE.text - 1 : -1]).flatten(0, 1)
+    torch.testing.assert_close(codes, F.cross_entropy(z, batch.codes.flatten()))
+    found = task.losses(model, batch)
+    torch.testing.assert_close(found["words"], words / 8 * 10)
+    torch.testing.assert_close(found["codes"], codes * 7 / 8 * 10)
+
+
+def test_validation_is_the_mean_over_all_images(task: TextToImage, model: Dalle) -> None:
+    figures = task.validate(model, torch.device("cpu"))
+    assert figures["loss"] == pytest.approx(figures["words"] / 8 + figures["codes"] * 7 / 8)
+
+
+def test_a_run_keeps_its_dvae_and_goes_on_with_it(task: TextToImage, tmp_path: Path) -> None:
+    for name, content in task.assets().items():
+        (tmp_path / name).write_bytes(content)
+    again = prepared(nn.Identity(), folder=tmp_path)  # what --dvae named may be gone
+    assert again.fingerprint() == task.fingerprint()
+    assert torch.equal(again.batch(3).codes, task.batch(3).codes)
+
+
+def test_as_many_steps_are_taken_as_there_are_codes(drawer: ImageDrawer) -> None:
+    decoder = drawer.decoders.decoder("auto")
+    steps, step = 0, decoder.step
+
+    def counted(*given: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return step(*given)
+
+    decoder.step = counted
+    drawer.draw(["a red circle", "a star"], Drawing())
+    del decoder.step
+    assert steps == drawer.model.config.cells
+
+
+@pytest.mark.parametrize("guidance", [1.0, 3.0])
+def test_images_are_drawn_as_if_alone(drawer: ImageDrawer, guidance: float) -> None:
+    prompts, how = ["a red circle", "a star", "a blue ring"], Drawing(guidance=guidance)
+    together = drawer.draw(prompts, how)
+    for stream, prompt in enumerate(prompts):
+        (alone,) = drawer.draw([prompt], how, streams=[stream])
+        assert alone.codes == together[stream].codes
+
+
+def test_what_is_drawn_is_as_probable_as_the_whole_model_says(drawer: ImageDrawer) -> None:
+    found = drawer.draw(["a red circle", "a star"], Drawing(seed=3))
+    codes = torch.tensor([one.codes for one in found])
+    expected = drawer.log_probabilities(["a red circle", "a star"], codes)
+    assert [one.log_probability for one in found] == pytest.approx(expected.tolist(), abs=1e-3)
+
+
+def test_the_upper_part_of_an_image_stays(drawer: ImageDrawer) -> None:
+    image = torch.randint(256, (3, 32, 32), dtype=torch.uint8)
+    begun = drawer.upper_part(image, 2)
+    found = drawer.draw(["a star", "a star"], Drawing(), begun=begun)
+    assert all(one.codes[:8] == begun.tolist() and len(one.codes) == 16 for one in found)
+    assert torch.equal(begun, drawer.dvae.codes(image[None])[0, :8])
+
+
+def test_guidance_moves_away_from_what_is_said_without_a_text(drawer: ImageDrawer) -> None:
+    decoder = drawer.decoders.decoder("auto")
+    tokens = drawer.text_tokens(["a red circle", ""])
+    _, state = decoder.read(tokens[:, :-1], decoder.start(2))
+    z, _ = decoder.step(tokens[:, -1], state)
+    _, state = decoder.read(tokens[:, :-1], decoder.start(2))
+    guided, _ = Guided(decoder, 2.0).step(tokens[:1, -1], GuidedState(state))
+    torch.testing.assert_close(guided[0], z[1] + 2 * (z[0] - z[1]))
+
+
+def test_images_are_those_of_the_codes(drawer: ImageDrawer) -> None:
+    found = drawer.draw(["a star"] * 3, Drawing())
+    images = drawer.images(found)
+    assert images.shape == (3, 3, 32, 32)
+    assert torch.equal(images[1], drawer.dvae.decode(torch.tensor([found[1].codes]))[0])
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda d: d.read(""), "no word to draw"),
+        (lambda d: d.read("a star " * 20), "the prompt has 40 tokens, but the model reads 21"),
+        (lambda d: d.upper_part(torch.zeros(3, 32, 32, dtype=torch.uint8), 4), "rows=4 must be"),
+        (lambda d: Drawing(guidance=-1.0), "guidance=-1.0 must be 0 or more"),
+        (lambda d: Drawing(temperature=0.0), "temperature=0.0 must be above 0"),
+    ],
+)
+def test_mistakes_are_named(
+    drawer: ImageDrawer, ask: Callable[[ImageDrawer], Any], message: str
+) -> None:
+    with pytest.raises((ConfigError, DataError), match=message):
+        ask(drawer)
+
+
+def test_a_run_without_codes_is_no_dvae() -> None:
+    with pytest.raises(ConfigError, match="is a run of Identity, which has no codes"):
+        prepared(nn.Identity())
+
+
+def test_images_of_another_size_than_the_dvaes_are_refused(dvae: Dvae) -> None:
+    with pytest.raises(ConfigError, match=r"image=64, but the discrete VAE .* pass --image 32"):
+        prepared(dvae, replace(SETTINGS, image=64))
+
+
+def test_texts_that_no_model_can_read_are_refused(dvae: Dvae) -> None:
+    with pytest.raises(DataError, match=r"none of the training texts has under .* --model.text"):
+        prepared(dvae, most_words=4)
+
+
+def test_the_dvae_is_an_asset(task: TextToImage) -> None:
+    assert ASSET in task.assets()

@@ -310,13 +310,13 @@ def test_a_decoding_step_looks_back_at_some(
 ) -> None:
     from saccade.attention.kernels.decode.decode_kernel import look_back_at
 
-    side, text, room = 9, 37, 128
+    side, text, room, device = 9, 37, 128, torch.device(DEVICE)
     table = LayerMasks([lambda device: masks.image_columns(text, side, device=device)], [0])
     for steps, prompt in ((0, 0), (0, 36), (5, 36), (80, 36)):
         keys, values = (draws(rows, heads, room, width, seed=i, dtype=dtype) for i in (1, 2))
         qkv = draws(rows, 3 * heads * width, seed=3, dtype=dtype)
         clock = torch.tensor([steps, prompt], dtype=torch.int32, device=DEVICE)
-        seen = table.seen_at(0, steps + prompt, DEVICE)[:-1].long()
+        seen = table.seen_at(0, steps + prompt, device)[:-1].long()
 
         def plain(x: Tensor, k: Tensor, v: Tensor, seen: Tensor = seen) -> Tensor:
             q, new_k, new_v = (heads_of(part, rows, heads) for part in x.chunk(3, dim=-1))
@@ -324,7 +324,7 @@ def test_a_decoding_step_looks_back_at_some(
             return attend(q, k, v).output.transpose(1, 2).flatten(0, 1).flatten(1)
 
         check(
-            lambda *x, clock=clock: look_back_at(*x, *table.seen(0, DEVICE), clock),
+            lambda *x, clock=clock: look_back_at(*x, *table.seen(0, device), clock),
             plain,
             [qkv, keys, values],
             learns=False,

@@ -20,7 +20,7 @@ TINY = DvaeConfig(image=16, codes=7, width=4, groups=3, blocks=2, code_width=6)
 ONES = {
     "three halvings": DvaeConfig(image=16, codes=5, width=4, blocks=1, code_width=3),
     "two halvings": TINY,
-    "none": DvaeConfig(image=5, codes=3, width=4, groups=1, blocks=1, code_width=2),
+    "none": DvaeConfig(image=5, codes=9, width=8, groups=1, blocks=1, code_width=2),
     "patches": DvaeConfig(image=16, codes=5, width=8, groups=2, patch=4, blocks=1, code_width=4),
 }
 every_one = pytest.mark.parametrize("config", ONES.values(), ids=ONES)

@@ -12,7 +12,7 @@ MEASURED: dict[str, Recipe] = {
         lecture="DALL·E",
         model=dvae.PRESETS["dvae-128"],
         task=ReconstructionSettings(
-            image=128, augment="crop", beta=1.0, beta_batches=2000, cool_batches=20_000
+            image=128, augment="crop", beta=2.5, beta_batches=0, cool_batches=20_000
         ),
         train=TrainSettings(
             steps=25_000,
@@ -34,16 +34,17 @@ BUILT_IN: dict[str, Recipe] = {
         system="S25",
         lecture="DALL·E",
         model=dvae.PRESETS["dvae-nano"],
-        task=ReconstructionSettings(beta=1.0, beta_batches=500, cool_batches=2000),
+        # The KL weighs from the start: without it the first few codes that serve take all cells.
+        task=ReconstructionSettings(beta=2.5, beta_batches=0, cool_batches=4500),
         train=TrainSettings(
-            steps=3000,
+            steps=6000,
             batch_tokens=32,
-            optimizer="muon",
-            learning_rate=2e-3,
+            learning_rate=3e-3,
             schedule="cosine",
             warmup=50,
+            beta2=0.999,
             weight_decay=1e-4,
-            validate_every=500,
+            validate_every=1000,
         ),
     ),
 }

@@ -7,6 +7,7 @@ import pytest
 
 from saccade.data.lingua import LinguaSettings
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
+from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
@@ -16,6 +17,7 @@ from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
+from saccade.tasks.reconstruction.data import ReconstructionSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.train.recipe import Recipe
@@ -106,6 +108,21 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.tasks.classification.data.HELD_BACK", 12)
+        train(recipe, folder, lambda event: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tokenizer_of_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "dvae"
+    recipe = replace(
+        RECIPES["dvae"],
+        model=DvaeConfig(image=32, codes=16, width=8, groups=2, patch=4, blocks=1, code_width=8),
+        task=ReconstructionSettings(image=32, scenes=24),
+        train=replace(QUICK, batch_tokens=8),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.tasks.reconstruction.data.HELD_BACK", 12)
         train(recipe, folder, lambda event: None)
     return folder
 

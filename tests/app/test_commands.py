@@ -95,6 +95,7 @@ def test_every_option_that_a_message_names_is_there(
     captioner: Path,
     classifier: Path,
     detector: Path,
+    tokenizer_of_images: Path,
     filler: Path,
     understander: Path,
     joint: dict[str, Path],
@@ -102,7 +103,8 @@ def test_every_option_that_a_message_names_is_there(
     capsys: Capture,
 ) -> None:
     texts = (translator, writer, filler, understander)
-    folders = (*texts, captioner, classifier, detector, *joint.values())
+    seeing = (captioner, classifier, detector, tokenizer_of_images)
+    folders = (*texts, *seeing, *joint.values())
     runs = [str(folder) for folder in folders]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     recipes = (
@@ -117,6 +119,7 @@ def test_every_option_that_a_message_names_is_there(
         "vilbert-questions",
         "vilbert-retrieval",
         "vilbert-referring",
+        "dvae",
     )
     commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]

@@ -22,12 +22,13 @@ from tests.app.wrong_detection_commands import OBJECTS
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
+from tests.app.wrong_reconstruction_commands import RECONSTRUCTION
 from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *OBJECTS, *JOINT, *MASKED, *STARTS, *UNDERSTANDING]
+EVERY = [*MOST, *CLASSES, *OBJECTS, *JOINT, *MASKED, *RECONSTRUCTION, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -38,6 +39,7 @@ def runs(
     captioner: Path,
     classifier: Path,
     detector: Path,
+    tokenizer_of_images: Path,
     filler: Path,
     understander: Path,
     joint: dict[str, Path],
@@ -57,7 +59,7 @@ def runs(
     )
     train(recipe, folder, lambda event: None)
     shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
-    shared |= {"cap": captioner, "cls": classifier, "det": detector}
+    shared |= {"cap": captioner, "cls": classifier, "det": detector, "vae": tokenizer_of_images}
     names = {"ans": "answering", "ref": "referring", "fit": "fitting", "pre": "joint"}
     shared |= {"cel": joint["cells"], **{key: joint[name] for key, name in names.items()}}
     copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}

@@ -49,7 +49,7 @@ def test_a_run_can_go_on_by_the_recipe_that_began_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
-    for module in ("captioning", "detection", "joint"):
+    for module in ("captioning", "detection", "joint", "reconstruction"):
         monkeypatch.setattr(f"saccade.tasks.{module}.data.HELD_BACK", 8)
     chosen = hurried(name, tmp_path / "data", steps=3)
     task = chosen.task.prepare(Preparation(budget=chosen.train.batch_tokens, seed=0))

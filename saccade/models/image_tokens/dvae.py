@@ -1,12 +1,13 @@
 """Discrete VAE: an image as a grid of codes, each one of few, and the image again from these.
 
 Ramesh et al. 2021, arXiv:2102.12092, §2.1 and appendix A; layers as in the published model: the
-blocks of the decoder begin with the 1×1 that those of the encoder end with.
+blocks of the decoder begin with the 1×1 that those of the encoder end with. Small sizes depart from
+it in one way: they take pixels by `patch`, which leaves the costly first and last layers out.
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +19,7 @@ from saccade.errors import ConfigError
 from saccade.models.image_tokens.pixels import map_pixels, unmap_pixels
 
 NARROWER = 4  # the inside of a block than its output
+MIDDLE, SPREAD = 0.5, 0.25  # of mapped pixels, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,8 @@ class DvaeConfig(ModelConfig):
         codes: how many there are for a cell to be one of.
         width: of the first group; it doubles at each.
         groups: of blocks; the image is halved between one and the next.
+        patch: pixels to a side that are read together by the first convolution, and told together
+            by the last; 1 as published.
         blocks: of each group.
         code_width: of a code's vector, which the decoder begins with.
     """
@@ -37,6 +41,7 @@ class DvaeConfig(ModelConfig):
     codes: int = 8192
     width: int = 256
     groups: int = 4
+    patch: Literal[1, 2, 4] = 1
     blocks: int = 2
     code_width: int = 128
 
@@ -44,16 +49,21 @@ class DvaeConfig(ModelConfig):
         check_positive(self, "image", "codes", "width", "groups", "blocks", "code_width")
         if self.width % NARROWER:
             raise ConfigError(f"width={self.width} must be a multiple of {NARROWER}")
-        if self.image % 2 ** (self.groups - 1):
+        if self.image % self.cell:
             raise ConfigError(
-                f"image={self.image} cannot be halved {self.groups - 1} times, between groups="
-                f"{self.groups}; take a multiple of {2 ** (self.groups - 1)}"
+                f"image={self.image} is not cut into cells of {self.cell} pixels, which patch="
+                f"{self.patch} and groups={self.groups} make; take a multiple of {self.cell}"
             )
+
+    @property
+    def cell(self) -> int:
+        """Pixels to a side of a cell."""
+        return self.patch << (self.groups - 1)
 
     @property
     def grid(self) -> int:
         """Cells to a side."""
-        return self.image >> (self.groups - 1)
+        return self.image // self.cell
 
     def build(self) -> "Dvae":
         return Dvae(self)
@@ -103,7 +113,8 @@ class DvaeEncoder(nn.Module):
     def __init__(self, config: DvaeConfig) -> None:
         super().__init__()
         widths = [config.width, *(config.width << group for group in range(config.groups))]
-        self.input = _conv(3, config.width, 7)
+        self.input = _conv(3, config.width, 7, stride=config.patch)
+        _standardise(self.input)
         self.groups = _groups(widths, config.blocks, kernels=(3, 3, 3, 1))
         self.output = _conv(widths[-1], config.codes, 1)
 
@@ -124,13 +135,15 @@ class DvaeDecoder(nn.Module):
         widths = [config.code_width, *(config.width << group for group in upwards)]
         self.input = _conv(config.codes, config.code_width, 1)
         self.groups = _groups(widths, config.blocks, kernels=(1, 3, 3, 3))
-        self.output = _conv(config.width, 6, 1)
+        self.patch = config.patch
+        self.output = _conv(config.width, 6 * config.patch**2, 1)
 
     def forward(self, vectors: Float[Tensor, "B C h w"]) -> Laplace:
         x = _for_kernels(vectors)
         for number, group in enumerate(self.groups):
             x = group(F.interpolate(x, scale_factor=2, mode="nearest") if number else x)
-        mean, log_scale = self.output(x.relu()).float().chunk(2, dim=1)
+        told = F.pixel_shuffle(self.output(x.relu()), self.patch)
+        mean, log_scale = told.to(torch.promote_types(told.dtype, torch.float32)).chunk(2, dim=1)
         return Laplace(mean, log_scale)
 
     def of_weights(self, weights: Float[Tensor, "B V h w"]) -> Laplace:
@@ -200,16 +213,29 @@ def _for_kernels(x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
     return x.contiguous(memory_format=torch.channels_last)
 
 
-def _conv(inputs: int, outputs: int, kernel: int) -> nn.Conv2d:
+def _conv(inputs: int, outputs: int, kernel: int, *, stride: int = 1) -> nn.Conv2d:
     """Of odd side, and at the start such that the variance stays."""
-    conv = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2)
+    conv = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2)
     nn.init.normal_(conv.weight, std=(inputs * kernel**2) ** -0.5)
     nn.init.zeros_(conv.bias)  # type: ignore[arg-type]
     return conv
 
 
+@torch.no_grad()
+def _standardise(conv: nn.Conv2d) -> None:
+    """Let a fresh first layer read pixels about their middle, and as if they varied by one.
+
+    Mapped pixels are all positive: what cells have in common would drown what differs, and all
+    begin with the same likeliest code.
+    """
+    assert conv.bias is not None
+    conv.weight.div_(SPREAD)
+    conv.bias.copy_(conv.weight.sum(dim=(1, 2, 3)).mul_(-MIDDLE))
+
+
 PRESETS: dict[str, ModelConfig] = {
-    "dvae-nano": DvaeConfig(image=64, codes=512, width=32, blocks=1, code_width=64),
-    "dvae-64": DvaeConfig(image=64, codes=1024, width=64, code_width=128),
+    "dvae-nano": DvaeConfig(image=64, codes=512, width=64, groups=2, patch=4, blocks=1),
+    "dvae-64": DvaeConfig(image=64, codes=1024, width=128, groups=3, patch=2),
+    "dvae-128": DvaeConfig(image=128, codes=2048, width=128, groups=3, patch=2),
     "dvae-base": DvaeConfig(),
 }

@@ -33,21 +33,21 @@ def read_dvae_asset(raw: bytes) -> Dvae:
     metadata = header.pop("__metadata__", {})
     try:
         config = from_dict(DvaeConfig, json.loads(metadata[_CONFIG]), where=_CONFIG)
-        expected = _sizes(config, most=len(header))
+        model = _outline(config, most=len(header))
     except (ConfigError, KeyError, TypeError) as error:
         raise ValueError(f"no sizes of a discrete VAE in it: {error}") from None
     try:
         weights = load(raw)
     except (SafetensorError, KeyError) as error:  # KeyError: a kind of numbers that torch has not
         raise ValueError(f"not whole: {error}") from None
+    expected = {name: tuple(x.shape) for name, x in model.state_dict().items()}
     found = {name: tuple(x.shape) for name, x in weights.items()}
     if found != expected:
         name = next(n for n in {**expected, **found} if expected.get(n) != found.get(n))
         raise ValueError(
             f"{name} has shape {found.get(name)}, and the sizes want {expected.get(name)}"
         )
-    model = config.build()
-    model.load_state_dict(weights)
+    model.load_state_dict(weights, assign=True)
     return model.eval()
 
 
@@ -62,8 +62,10 @@ def _header(raw: bytes) -> dict[str, Any]:
     return header
 
 
-def _sizes(config: DvaeConfig, *, most: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of all weights; a model of more tensors than there are is not even outlined."""
+def _outline(config: DvaeConfig, *, most: int) -> Dvae:
+    """The model without its weights; one of more blocks than there are tensors is not made."""
     if config.groups * config.blocks > most:
         raise ConfigError(f"groups={config.groups} of blocks={config.blocks} have more tensors")
-    return {name: tuple(x.shape) for name, x in outline(config).state_dict().items()}
+    model = outline(config)
+    assert isinstance(model, Dvae)
+    return model

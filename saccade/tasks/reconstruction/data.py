@@ -90,11 +90,16 @@ class ReconstructionSettings(TaskSettings):
             raise ConfigError(
                 f"{type(model).__name__} does not tell images by codes; take one that does: dvae"
             )
-        self.smallest(model)  # which refuses sizes that do not go together
+        self.fit_model(model)  # which refuses sizes that do not go together
+
+    def fit_model(self, model: ModelConfig) -> DvaeConfig:
+        """The model for images of this size."""
+        assert isinstance(model, DvaeConfig)
+        return replace(model, image=self.image)
 
     def smallest(self, model: ModelConfig) -> ModelConfig:
         assert isinstance(model, DvaeConfig)
-        return replace(model, image=self.image)
+        return replace(model, image=model.cell)
 
     def prepare(self, how: Preparation) -> Task[Any]:
         from saccade.tasks.reconstruction.task import Reconstruction

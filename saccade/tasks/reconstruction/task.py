@@ -80,7 +80,7 @@ class Reconstruction:
         return {}
 
     def fit(self, model: ModelConfig) -> ModelConfig:
-        return self.settings.smallest(model)
+        return self.settings.fit_model(model)
 
     def fingerprint(self) -> str:
         return self._fingerprint

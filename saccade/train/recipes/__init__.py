@@ -10,6 +10,7 @@ from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import classification as recipes_classification
 from saccade.train.recipes import detection as recipes_detection
+from saccade.train.recipes import generation as recipes_generation
 from saccade.train.recipes import joint as recipes_joint
 from saccade.train.recipes import pretraining as recipes_pretraining
 from saccade.train.recipes import text as recipes_text
@@ -22,6 +23,7 @@ MEASURED: dict[str, Recipe] = {
     **recipes_understanding.MEASURED,
     **recipes_detection.MEASURED,
     **recipes_joint.MEASURED,
+    **recipes_generation.MEASURED,
 }
 RECIPES: dict[str, Recipe] = {
     **recipes_text.BUILT_IN,
@@ -29,6 +31,7 @@ RECIPES: dict[str, Recipe] = {
     **recipes_classification.BUILT_IN,
     **recipes_detection.BUILT_IN,
     **recipes_joint.BUILT_IN,
+    **recipes_generation.BUILT_IN,
     **recipes_pretraining.BUILT_IN,
     **recipes_understanding.BUILT_IN,
     **MEASURED,

@@ -20,7 +20,8 @@ TINY = DvaeConfig(image=16, codes=7, width=4, groups=3, blocks=2, code_width=6)
 ONES = {
     "three halvings": DvaeConfig(image=16, codes=5, width=4, blocks=1, code_width=3),
     "two halvings": TINY,
-    "none": DvaeConfig(image=5, codes=3, width=4, groups=1, blocks=1, code_width=2),
+    "none": DvaeConfig(image=5, codes=9, width=8, groups=1, blocks=1, code_width=2),
+    "patches": DvaeConfig(image=16, codes=5, width=8, groups=2, patch=4, blocks=1, code_width=4),
 }
 every_one = pytest.mark.parametrize("config", ONES.values(), ids=ONES)
 
@@ -35,8 +36,9 @@ def build(config: DvaeConfig, dtype: torch.dtype = torch.float64) -> Dvae:
 
 
 def images(config: DvaeConfig, count: int = 3) -> Tensor:
-    rng = torch.Generator().manual_seed(1)
-    return torch.randint(0, 256, (count, 3, config.image, config.image), generator=rng).byte()
+    """Of four colours each."""
+    colours = torch.rand(count, 3, 2, 2, generator=torch.Generator().manual_seed(1))
+    return (F.interpolate(colours, size=config.image) * 255).byte()
 
 
 @every_one
@@ -170,7 +172,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "width": ({"width": 30}, "width=30 must be a multiple of 4"),
     "image": (
         {"image": 60},
-        "image=60 cannot be halved 3 times, between groups=4; take a multiple of 8",
+        "image=60 is not cut into cells of 8 pixels, which patch=1 and groups=4 make; take a "
+        "multiple of 8",
     ),
 }
 
@@ -183,6 +186,35 @@ def test_sizes_that_cannot_be_are_refused_in_one_line(which: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_small_sizes_are_for_images_of_64_pixels() -> None:
-    small = {name: one for name, one in PRESETS.items() if isinstance(one, DvaeConfig)}
-    assert {one.image for name, one in small.items() if name != "dvae-base"} == {64}
+def test_a_patch_is_told_by_one_place_of_the_last_layer() -> None:
+    config = ONES["patches"]
+    decoder = build(config).decoder
+    x = torch.randn(1, 8, 4, 4, dtype=torch.float64)
+    moved = x.clone()
+    moved[0, :, 1, 2] += 1
+    change = (_last_layer(decoder, x) - _last_layer(decoder, moved)).abs().sum(dim=(0, 1))
+    inside = torch.zeros(16, 16, dtype=torch.bool)
+    inside[4:8, 8:12] = True
+    assert change[inside].min() > 0 == change[~inside].max()
+
+
+def _last_layer(decoder: Any, x: Tensor) -> Tensor:
+    return F.pixel_shuffle(decoder.output(x.relu()), decoder.patch)
+
+
+def test_a_fresh_encoder_reads_pixels_about_their_middle() -> None:
+    """So that grey says nothing, and cells differ by what differs in them."""
+    torch.manual_seed(0)
+    model = preset("dvae-nano").build()
+    assert isinstance(model, Dvae)
+    grey = torch.full((1, 3, 64, 64), 0.5)
+    middle = model.encoder.input(grey)[:, :, 4:-4, 4:-4]
+    assert middle.abs().max() < 1e-5
+    logits = model.encode(images(DvaeConfig(image=64)))
+    over_cells = logits.permute(1, 0, 2, 3).flatten(1).std(dim=1).mean()
+    assert over_cells > 0.5 * logits.mean(dim=(0, 2, 3)).std()
+
+
+def test_sizes_have_the_cells_that_they_should() -> None:
+    cells = {name: one.grid for name, one in PRESETS.items() if isinstance(one, DvaeConfig)}
+    assert cells == {"dvae-nano": 8, "dvae-64": 8, "dvae-128": 16, "dvae-base": 32}

@@ -35,17 +35,23 @@ class Change:
 class Stage:
     """What is trained before a recipe that needs it: the run that the task's `option` then names.
 
-    Both learn from the same data: of the settings `shared` the stage has those of the recipe.
+    Both learn from the same data, on the same device, from the same seed: of the task's settings
+    that are `shared` the stage has those of the recipe.
     """
 
     option: str
     recipe: "Recipe"
     shared: tuple[str, ...] = ("data",)
 
-    def before(self, task: TaskSettings) -> "Recipe":
-        """The recipe of the stage, for a task that comes after it."""
-        same = {name: vars(task)[name] for name in self.shared}
-        return replace(self.recipe, task=replace(self.recipe.task, **same))
+    def before(self, later: "Recipe") -> "Recipe":
+        """The recipe of the stage, for one that comes after it."""
+        same = {name: vars(later.task)[name] for name in self.shared}
+        where = {"device": later.train.device, "seed": later.train.seed}
+        return replace(
+            self.recipe,
+            task=replace(self.recipe.task, **same),
+            train=replace(self.recipe.train, **where),
+        )
 
     def named(self, task: TaskSettings, run: Path) -> TaskSettings:
         """The task with that run."""

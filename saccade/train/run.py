@@ -120,7 +120,7 @@ def _after_stages(
         if vars(recipe.task)[stage.option]:
             continue
         beside = folder.with_name(f"{folder.name}-{stage.option}")
-        first = stage.before(recipe.task)
+        first = stage.before(recipe)
         if start_over or RunFolder(beside).newest_state().get("step", 0) < first.train.steps:
             watch(Note(f"first {beside}: {first.about}"))
             outcome = train(first, beside, watch, start_over=start_over)

@@ -11,7 +11,7 @@ from PIL import Image
 from saccade.data import lingua, shapes
 from saccade.data.lingua.tasks import TASKS
 from saccade.data.shapes import ShapesSettings
-from saccade.train.recipe import Recipe
+from saccade.train.recipe import Recipe, Stage
 from saccade.train.recipes import RECIPES
 
 PAIRS = {"train": 1500, "valid": 60, "test": 60}
@@ -117,4 +117,10 @@ def hurried(name: str, folder: Path, *, steps: int) -> Recipe:
         log_every=1,
         device="cuda",
     )
-    return replace(recipe, task=replace(recipe.task, **fields), train=train)
+    stages = tuple(_hurried_stage(stage, train.steps) for stage in recipe.stages)
+    return replace(recipe, task=replace(recipe.task, **fields), train=train, stages=stages)
+
+
+def _hurried_stage(stage: Stage, steps: int) -> Stage:
+    train = replace(stage.recipe.train, steps=steps, validate_every=steps)
+    return replace(stage, recipe=replace(stage.recipe, train=train))

@@ -1,50 +1,91 @@
-"""Recipes that tell images by codes."""
+"""Recipes that tell images by codes, and that draw them from texts."""
 
-from saccade.models.image_tokens import dvae
+from dataclasses import replace
+
+from saccade.data.shapes import ShapesSettings
+from saccade.models.image_tokens import dalle, dvae
 from saccade.tasks.reconstruction.data import ReconstructionSettings
-from saccade.train.recipe import Recipe
+from saccade.tasks.text_to_image.data import TextToImageSettings
+from saccade.train.recipe import Recipe, Stage
 from saccade.train.settings import TrainSettings
 
-MEASURED: dict[str, Recipe] = {
-    "dvae-photos": Recipe(
-        about="photographs as 16 × 16 codes of 2,048, and back",
-        system="S25",
-        lecture="DALL·E",
-        model=dvae.PRESETS["dvae-128"],
-        task=ReconstructionSettings(
-            image=128, augment="crop", beta=2.5, beta_batches=0, cool_batches=20_000
-        ),
-        train=TrainSettings(
-            steps=25_000,
-            batch_tokens=128,
-            learning_rate=3e-4,
-            schedule="cosine",
-            warmup=500,
-            beta2=0.999,
-            weight_decay=1e-4,
-            ema=0.999,
-            validate_every=1000,
-            precision="bfloat16",
-        ),
+_SAME = ("data", "image", "fit", "skip_bad", "scenes", "shapes")  # of both stages
+
+_DVAE_PHOTOS = Recipe(
+    about="photographs as 16 × 16 codes of 2,048, and back",
+    system="S25",
+    lecture="DALL·E",
+    model=dvae.PRESETS["dvae-128"],
+    task=ReconstructionSettings(
+        image=128, augment="crop", beta=2.5, beta_batches=0, cool_batches=20_000
     ),
-}
-BUILT_IN: dict[str, Recipe] = {
-    "dvae": Recipe(
-        about="images as 8 × 8 codes of 512, and back",
-        system="S25",
-        lecture="DALL·E",
-        model=dvae.PRESETS["dvae-nano"],
-        # The KL weighs from the start: without it the first few codes that serve take all cells.
-        task=ReconstructionSettings(beta=2.5, beta_batches=0, cool_batches=4500),
-        train=TrainSettings(
-            steps=6000,
-            batch_tokens=32,
-            learning_rate=3e-3,
-            schedule="cosine",
-            warmup=50,
-            beta2=0.999,
-            weight_decay=1e-4,
-            validate_every=1000,
-        ),
+    train=TrainSettings(
+        steps=25_000,
+        batch_tokens=128,
+        learning_rate=3e-4,
+        schedule="cosine",
+        warmup=500,
+        beta2=0.999,
+        weight_decay=1e-4,
+        ema=0.999,
+        validate_every=1000,
+        precision="bfloat16",
     ),
-}
+)
+_DVAE = Recipe(
+    about="images as 8 × 8 codes of 512, and back",
+    system="S25",
+    lecture="DALL·E",
+    model=dvae.PRESETS["dvae-nano"],
+    # The KL weighs from the start: without it the first few codes that serve take all cells.
+    task=ReconstructionSettings(beta=2.5, beta_batches=0, cool_batches=4500),
+    train=TrainSettings(
+        steps=6000,
+        batch_tokens=32,
+        learning_rate=3e-3,
+        schedule="cosine",
+        warmup=50,
+        beta2=0.999,
+        weight_decay=1e-4,
+        validate_every=1000,
+    ),
+)
+_DALLE_PHOTOS = Recipe(
+    about="photographs from texts, after a discrete VAE of them",
+    system="S25",
+    lecture="DALL·E",
+    model=dalle.PRESETS["dalle-small"],
+    task=TextToImageSettings(image=128, level="bpe", vocabulary=8000),
+    train=TrainSettings(
+        steps=6000,
+        batch_tokens=128,
+        optimizer="muon",
+        learning_rate=1e-3,
+        schedule="cosine",
+        warmup=300,
+        weight_decay=0.1,
+        ema=0.998,
+        validate_every=500,
+        precision="bfloat16",
+    ),
+    stages=(Stage(option="dvae", recipe=_DVAE_PHOTOS, shared=_SAME),),
+)
+_DALLE = Recipe(
+    about="images from texts: shapes and what is said of them, after a discrete VAE",
+    system="S25",
+    lecture="DALL·E",
+    model=dalle.PRESETS["dalle-nano"],
+    task=TextToImageSettings(shapes=ShapesSettings(most=2)),
+    train=replace(
+        _DVAE.train,
+        steps=4000,
+        batch_tokens=64,
+        optimizer="muon",
+        learning_rate=2e-3,
+        weight_decay=0.1,
+        validate_every=500,
+    ),
+    stages=(Stage(option="dvae", recipe=_DVAE, shared=_SAME),),
+)
+MEASURED: dict[str, Recipe] = {"dvae-photos": _DVAE_PHOTOS, "dalle-photos": _DALLE_PHOTOS}
+BUILT_IN: dict[str, Recipe] = {"dvae": _DVAE, "dalle": _DALLE}

@@ -1,0 +1,116 @@
+"""A recipe of two stages: what comes first is trained beside it, once, and may be stopped."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from saccade.errors import ConfigError
+from saccade.models.image_tokens.dalle import DalleConfig
+from saccade.models.image_tokens.dvae import DvaeConfig
+from saccade.train.checkpoint import read_tensors
+from saccade.train.fit import Update
+from saccade.train.recipe import Recipe, from_table, to_table
+from saccade.train.recipes import RECIPES
+from saccade.train.run import Note, train
+
+DVAE = DvaeConfig(image=32, codes=8, width=4, groups=2, patch=4, blocks=1, code_width=4)
+DALLE = DalleConfig(text=28, width=8, depth=2, heads=2, kernel=3)
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    whole = RECIPES["dalle"]
+    (stage,) = whole.stages
+    quick = {"steps": 6, "batch_tokens": 4, "validate_every": 3, "save_every": 2, "warmup": 1}
+    first = replace(stage.recipe, model=DVAE, train=replace(stage.recipe.train, **quick))
+    return replace(
+        whole,
+        model=DALLE,
+        task=replace(whole.task, image=32, scenes=12),
+        train=replace(whole.train, **quick, log_every=1, device="cpu"),
+        stages=(replace(stage, recipe=first),),
+    )
+
+
+def told(into: list[str]) -> Callable[[object], None]:
+    def watch(event: object) -> None:
+        if isinstance(event, Note):
+            into.append(event.text)
+
+    return watch
+
+
+class StoppedError(Exception):
+    """As if killed."""
+
+
+def killed_in(stage: int, step: int) -> Callable[[object], None]:
+    seen: list[int] = []
+
+    def watch(event: object) -> None:
+        if isinstance(event, Update):
+            seen.append(event.step)
+            if seen.count(1) == stage and event.step == step:
+                raise StoppedError
+
+    return watch
+
+
+def same(one: Path, other: Path) -> bool:
+    ours, theirs = (read_tensors(run / "model.safetensors") for run in (one, other))
+    return all(ours[name].equal(theirs[name]) for name in ours)
+
+
+def test_the_first_stage_lies_beside_and_is_trained_once(recipe: Recipe, tmp_path: Path) -> None:
+    notes: list[str] = []
+    train(recipe, tmp_path / "dalle", told(notes))
+    assert any(note.startswith("first ") and "dalle-dvae" in note for note in notes)
+    before = (tmp_path / "dalle-dvae" / "model.safetensors").stat().st_mtime_ns
+    longer = replace(recipe, train=replace(recipe.train, steps=8))
+    again: list[str] = []
+    assert train(longer, tmp_path / "dalle", told(again)).step == 8
+    assert not any(note.startswith("first ") for note in again)
+    assert (tmp_path / "dalle-dvae" / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_killed_in_either_stage_it_goes_on_to_the_same_bits(
+    recipe: Recipe, tmp_path: Path, stage: int
+) -> None:
+    train(recipe, tmp_path / "whole", lambda event: None)
+    with pytest.raises(StoppedError):
+        train(recipe, tmp_path / "broken", killed_in(stage, 5))
+    train(recipe, tmp_path / "broken", lambda event: None)
+    assert same(tmp_path / "whole-dvae", tmp_path / "broken-dvae")
+    assert same(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_a_run_that_the_user_names_is_taken(recipe: Recipe, tmp_path: Path) -> None:
+    train(recipe, tmp_path / "one", lambda event: None)
+    named = replace(recipe, task=replace(recipe.task, dvae=str(tmp_path / "one-dvae")))
+    train(named, tmp_path / "two", lambda event: None)
+    assert not (tmp_path / "two-dvae").exists()
+    assert same(tmp_path / "one", tmp_path / "two")
+
+
+def test_both_stages_have_the_same_data_device_and_seed(recipe: Recipe) -> None:
+    (stage,) = recipe.stages
+    given = replace(recipe, train=replace(recipe.train, seed=7))
+    first = stage.before(given)
+    assert (first.train.seed, first.train.device) == (7, "cpu")
+    assert vars(first.task)["image"] == 32
+    assert vars(first.task)["scenes"] == 12
+    assert vars(first.task)["shapes"] == vars(recipe.task)["shapes"]
+
+
+def test_a_run_that_is_none_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    named = replace(recipe, task=replace(recipe.task, dvae=str(tmp_path / "nothing")))
+    with pytest.raises(ConfigError, match=r"--dvae: .*nothing is not a run"):
+        train(named, tmp_path / "dalle", lambda event: None)
+
+
+def test_a_run_keeps_what_it_was_trained_with_and_not_its_stages(recipe: Recipe) -> None:
+    again = from_table(to_table(recipe), where="here")
+    assert again == replace(recipe, stages=())

@@ -134,8 +134,8 @@ def draws_images_as_the_plain_way_does() -> None:
     model: Any = lean(written, "float32")
     words = torch.arange(3)[:, None] + torch.arange(5)
     texts = written.text_tokens(words, torch.tensor([3, 4, 2]))
-    table, how = uniforms(1, range(3), 16), {"method": Greedy(sampler=Sampler(temperature=0.8))}
-    how |= {"limits": torch.tensor([16, 16, 16]), "end": -1, "uniforms": table}
+    how: dict[str, Any] = {"method": Greedy(sampler=Sampler(temperature=0.8)), "end": -1}
+    how |= {"limits": torch.tensor([16, 16, 16]), "uniforms": uniforms(1, range(3), 16)}
 
     def begin(rows: torch.Tensor) -> Any:
         return model.read(rows[:, :-1], model.start(len(rows)))[1]

@@ -13,7 +13,8 @@ from saccade.errors import ConfigError
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams
 from saccade.tasks.guesses import THERE, best_guesses
-from saccade.tasks.joint.answering import AnsweringSettings, blinded
+from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.batch import blinded
 from saccade.tasks.joint.pairs import PairAnswer, PairImage, PairText, PairTool
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankReader

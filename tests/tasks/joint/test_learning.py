@@ -7,7 +7,8 @@ from saccade.data.shapes import ShapesSettings
 from saccade.models.joint.config import VilbertConfig
 from saccade.tasks.base import Preparation
 from saccade.tasks.joint import data as joint_data
-from saccade.tasks.joint.answering import Answering, AnsweringSettings, Sees
+from saccade.tasks.joint.answering import Answering, AnsweringSettings
+from saccade.tasks.joint.batch import Sees
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings

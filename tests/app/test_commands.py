@@ -117,6 +117,7 @@ def test_every_option_that_a_message_names_is_there(
         "vilbert-questions",
         "vilbert-retrieval",
         "vilbert-referring",
+        "vilbert-choices",
     )
     commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]

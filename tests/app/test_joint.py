@@ -20,6 +20,7 @@ from tests.tasks.joint.pair_tools import ANSWERS
 from tests.train.small import rewrite
 
 KINDS = ("answering", "referring", "fitting", "joint")
+EVERY = (*KINDS, "choosing")
 ASKED = "is the ___ ring red?"
 
 
@@ -239,7 +240,7 @@ def test_blanks_are_filled(joint: dict[str, Path], images: Path, capsys: Capture
     assert (code, out) == (0, f"{found.text}\t{found.fits:.4f}\n  {words}\n")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_eval_prints_a_table_keeps_it_and_gives_json(
     joint: dict[str, Path], kind: str, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -257,8 +258,39 @@ def test_eval_prints_a_table_keeps_it_and_gives_json(
         "referring": "accuracy at IoU 0.5",
         "fitting": "sentences by images",
         "joint": "word accuracy",
+        "choosing": "chance    0.25",
     }
     assert (code, told[kind] in out, "valid" in out) == (0, True, True)
+
+
+@pytest.mark.parametrize("kind", ["fitting", "joint"])
+def test_the_pointing_game_is_played_beside_the_scores(
+    joint: dict[str, Path], kind: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    own = shutil.copytree(joint[kind], tmp_path / "own")
+    code, out, _ = run(capsys, "eval", own, "--pointing", "--json", "--keep")
+    game = json.loads(out)["pointing"]
+    assert code == 0
+    assert 12 <= game["nouns"] <= 12 * 3
+    assert 0 < game["chance"] < 1
+    assert list(game["layers"]) == ["joins.0.words.cross", "joins.1.words.cross"]
+    kept = json.loads((own / "scores-test.json").read_text())["scores"]
+    assert (kept["pointing_nouns"], kept["pointing_chance"]) == (game["nouns"], game["chance"])
+    code, out, _ = run(capsys, "eval", own, "--pointing")
+    layer = game["layers"]["joins.0.words.cross"]
+    told = [f"{share:.3f}" for share in (layer["mean"], *layer["heads"])]
+    (line,) = (line.split() for line in out.splitlines() if line.startswith("joins.0"))
+    assert (code, line) == (0, ["joins.0.words.cross", *told])
+    assert f"how often {game['nouns']} nouns look at the region that they mean" in out
+    # Whoever asks for it on data of their own is told at once, not after all has been scored.
+    for name in ("fitting", "pretraining"):
+        monkeypatch.setattr(f"saccade.app.kinds.{kind}.evaluate_{name}", None, raising=False)
+    (own / "captions.jsonl").write_text("")
+    code, _, err = run(capsys, "eval", own, "--pointing", "--data", own)
+    assert (code, "--pointing is of shapes, of which the truth is known; leave it out" in err) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "json", "html"])
@@ -298,13 +330,107 @@ def test_a_look_is_saved_in_every_form(
 def test_a_page_of_a_split_tells_what_is_right(
     joint: dict[str, Path], tmp_path: Path, capsys: Capture
 ) -> None:
-    for kind in KINDS:
+    for kind in EVERY:
         page = tmp_path / f"{kind}.html"
         code, out, _ = run(capsys, "look", joint[kind], "--split", "test", "--rows", 3, "-o", page)
         assert (code, out) == (0, "")
         assert page.stat().st_size > 100_000
     code, out, _ = run(capsys, "look", joint["referring"], "--split", "test", "--rows", 2)
     assert (code, out.count(" → ")) == (0, 2)
+
+
+SENTENCES = ("a red ring", "the star", "two moons and a cross")
+TEXTS = [part for text in SENTENCES for part in ("--text", text)]
+
+
+def test_python_chooses_among_sentences(joint: dict[str, Path], images: Path) -> None:
+    model, files = load_joint(joint["choosing"]), [images / "0.png", images / "1.png"]
+    one = model.predict(files[0], list(SENTENCES), BOXES)
+    assert (one.text, one.score) == one.answers[0]
+    assert {label for label, _ in one.answers} == set(SENTENCES)
+    assert sum(p for _, p in one.answers) == pytest.approx(1, abs=1e-5)
+    assert one.given == "\t".join(SENTENCES)
+    many = model.predict(files, list(SENTENCES), [BOXES, BOXES])
+    assert [two.name for two in many] == [str(file) for file in files]
+    assert many[0].score == pytest.approx(one.score, abs=1e-5)
+    rows = [list(SENTENCES), ["a ring", "a star"]]
+    each = model.predict(files[0], rows, BOXES)
+    assert [len(two.answers) for two in each] == [3, 2]
+    assert each[0].score == pytest.approx(one.score, abs=1e-5)
+    look = model.look(files[0], list(SENTENCES), BOXES, of="the star")
+    assert look.caption.startswith("the star → ")
+    assert one.look().caption.startswith(f"{one.text} → chosen ")
+    with pytest.raises(DataError, match="'a ring' is one sentence, and there is nothing to choose"):
+        model.predict(files[0], ["a ring"], BOXES)
+
+
+def test_one_image_gives_all_sentences_and_many_a_line_each(
+    joint: dict[str, Path], images: Path, capsys: Capture
+) -> None:
+    model, boxes = load_joint(joint["choosing"]), ("--boxes", images / "boxes.jsonl")
+    found = model.predict(images / "0.png", list(SENTENCES), BOXES).answers
+    code, out, _ = run(capsys, "predict", joint["choosing"], images / "0.png", *TEXTS, *boxes)
+    assert code == 0
+    assert rows(out) == [[label, f"{round(p, 6):.4f}"] for label, p in found]
+    code, out, _ = run(capsys, "predict", joint["choosing"], images, *TEXTS, *boxes)
+    assert (code, len(rows(out))) == (0, 3)
+    assert rows(out)[0] == [str(images / "0.png"), found[0].label, f"{found[0].probability:.4f}"]
+    code, out, _ = run(
+        capsys, "predict", joint["choosing"], images / "0.png", *TEXTS, *boxes, "--json"
+    )
+    (row,) = json.loads(out)
+    assert row["asked"] == list(SENTENCES)
+    assert (row["text"], len(row["answers"])) == (found[0].label, 3)
+
+
+def test_rows_of_sentences_come_from_a_file_or_from_standard_input(
+    joint: dict[str, Path], images: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    model = load_joint(joint["choosing"])
+    lines = [
+        {"image": "0.png", "sentences": SENTENCES, "boxes": BOXES, "right": 2},
+        {"image": "1.png", "sentences": ["a ring", " "], "boxes": BOXES},
+        {"image": "lost.png", "sentences": ["a ring", "a star"], "boxes": BOXES},
+        {"image": "1.png", "sentences": ["a ring", "a star"], "boxes": BOXES[:1]},
+    ]
+    file = images / "asked.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, out, err = run(capsys, "predict", joint["choosing"], file)
+    first = model.predict(images / "0.png", list(SENTENCES), BOXES)
+    last = model.predict(images / "1.png", ["a ring", "a star"], BOXES[:1])
+    assert code == 1
+    assert [row[:2] for row in rows(out)] == [
+        [str(images / "0.png"), first.text],
+        [str(images / "1.png"), last.text],
+    ]
+    assert float(rows(out)[1][2]) == pytest.approx(last.score, abs=1e-4)
+    assert "' ' has no word that the model knows" in err
+    assert "lost.png" in err
+    assert "2 of 4 could not be read" in err
+    typed = f"{images / '0.png'}\t{first.given}\n".encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed)))
+    boxes = ("--boxes", images / "boxes.jsonl")
+    code, out, _ = run(capsys, "predict", joint["choosing"], "-", *boxes)
+    assert (code, rows(out)[0][1]) == (0, first.text)
+
+
+def test_a_look_prints_every_sentence_and_draws_the_one_that_is_chosen(
+    joint: dict[str, Path], images: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    asked = ("look", joint["choosing"], images / "0.png", *TEXTS)
+    boxes = ("--boxes", images / "boxes.jsonl")
+    code, out, _ = run(capsys, *asked, *boxes)
+    assert code == 0
+    assert [line.partition(" → ")[0] for line in out.splitlines() if " → " in line] == list(
+        SENTENCES
+    )
+    assert out.count(" → chosen ") == 1
+    drawn = tmp_path / "x.json"
+    code, out, _ = run(capsys, *asked, *boxes, "-o", drawn)
+    assert (code, out.count(" → chosen ")) == (0, 1)
+    code, out, _ = run(capsys, *asked, *boxes, "-o", drawn, "--of", "the star")
+    assert (code, out.startswith("the star → ")) == (0, True)
+    assert json.loads(drawn.read_text())["words"][1:-1] == ["the", "star"]
 
 
 def test_python_looks_at_what_it_predicted(

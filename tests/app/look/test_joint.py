@@ -132,7 +132,7 @@ def test_each_sentence_to_choose_from_has_a_look_and_all_say_which_was_chosen() 
             dict(answer.guesses)[look.regions.asked], abs=1e-5
         )
         assert [guess[0] for guess in look.classes.guesses] == [one.label for one in answer.guesses]
-    assert document.name == f"test {SEVERAL} · a red ring | the moon | two stars"
+    assert document.subject == f"test {SEVERAL} · a red ring | the moon | two stars"
     sums = [
         sum(some)
         for some in zip(*(look.regions.without for look in document.looks if look.regions))

@@ -1,5 +1,6 @@
 """Rows of sentences of which one is right: they stay together, and the loss is theirs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from saccade.data import shapes
 from saccade.models.joint.config import RegionKind
-from saccade.tasks.joint.batch import seen_regions
+from saccade.tasks.joint.batch import Sees, seen_regions
 from saccade.tasks.joint.choosing import (
     NONE,
     ChoosingSettings,
@@ -102,7 +103,7 @@ def test_so_many_rows_of_an_image_are_learnt_from_at_a_time(shaped: Any) -> None
 @pytest.mark.parametrize("regions", ["boxes", "cells"])
 def test_the_loss_is_that_of_each_row_by_itself(users: Any, regions: RegionKind) -> None:
     """Written plainly: one image and one sentence at a time, softmax over a row, −log p(right)."""
-    model = model_for(users, TINY.__class__(**{**vars(TINY), "regions": regions}), torch.float64)
+    model = model_for(users, replace(TINY, regions=regions), torch.float64)
     batch, total = users.batch(0), torch.zeros(())
     seen = seen_regions(model, batch.seen)
     start = seen.starts.tolist()
@@ -211,10 +212,11 @@ def test_who_may_see_the_sentences_alone_sees_no_image_and_the_other_way_round(
     model, batch = model_for(shaped), shaped.batch(0)
     seen = batch.seen._replace(images=255 - batch.seen.images, boxes=batch.seen.boxes / 2)
     text = batch.text._replace(tokens=(batch.text.tokens + 1) % len(shaped.vocabulary))
-    for sees, same, changes in (
+    unlike: list[tuple[Sees, Any, Any]] = [
         ("question", batch._replace(seen=seen), batch._replace(text=text)),
         ("image", batch._replace(text=text), batch._replace(seen=seen)),
-    ):
+    ]
+    for sees, same, changes in unlike:
         z = choice_scores(model, batch, sees)
         assert torch.equal(choice_scores(model, same, sees), z)
         assert (choice_scores(model, changes, sees) - z).abs().max() > 1e-5

@@ -22,7 +22,7 @@ const isFirst = ({ image, run }, at, looks) => at === looks.findIndex(
 export class JointView {
   constructor({ arrays, looks, state, foot, askClass, askExact, images }) {
     Object.assign(this, { arrays, state, foot, askClass, askExact });
-    this.keeps = new Set(["item", "sentence"]); // another image needs no other view
+    this.keeps = new Set(["item"]); // another image needs no other view
     this.sentences = looks;
     this.runs = [...new Set(looks.map(({ run }) => run))].slice(0, 2);
     this.subjects = subjectsOf(images, looks.filter(isFirst), this.runs);

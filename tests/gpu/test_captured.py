@@ -18,7 +18,8 @@ PHOTOS = ("show-attend-tell-photos", "cnn-transformer-photos")  # bf16, mirrored
 CAPTIONERS = (*SHAPES, "vit-captioner", "equalizer", *PHOTOS)
 DETECTORS = ("detr", "detr-few-images")
 WORDS = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare")
-JOINT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-retrieval-photos")
+VILBERT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-choices")
+JOINT = (*VILBERT, "vilbert-retrieval-photos")
 UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT)
 TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
 

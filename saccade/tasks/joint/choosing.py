@@ -140,4 +140,5 @@ def choice_scores(model: Vilbert, batch: JointBatch, sees: Sees) -> Float[Tensor
 
 def in_rows(z: Float[Tensor, " T"], which: Int[Tensor, "rows most"]) -> Float[Tensor, "rows most"]:
     """Scores row by row, by the numbers of the texts."""
-    return z[which.clamp_min(0)].masked_fill(which == NONE, -torch.inf)
+    each = z.index_select(0, which.clamp_min(0).flatten()).view_as(which)
+    return each.masked_fill(which == NONE, -torch.inf)

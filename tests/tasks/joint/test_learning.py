@@ -77,5 +77,5 @@ def test_who_sees_the_image_chooses_the_right_sentence_and_who_does_not_can_only
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(joint_data, "HELD_BACK", 200)
-    assert accuracy(choices("both")) > 0.5
+    assert accuracy(choices("both")) > 0.4
     assert accuracy(choices("question")) == pytest.approx(0.25, abs=0.05)

@@ -75,6 +75,10 @@ def test_all_four_are_of_one_pattern_and_each_differs_from_two_others_by_one_cha
         # one of two that were exchanged and is always there.
         counts = Counter(word for some in words for word in some if word not in ("a", "an"))
         assert set(counts.values()) <= {2, 4}
+        # Things that share a colour or a kind do so in all four: scenes have more of these than
+        # chance would make.
+        for named in (shapes.COLOURS, shapes.KINDS):
+            assert len({len(some & set(named)) for some in words}) == 1
 
 
 def test_the_right_one_is_in_every_place_alike() -> None:

@@ -5,6 +5,7 @@ from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.choosing import ChoosingSettings
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
@@ -26,6 +27,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "answering": AnsweringSettings,
     "fitting": FittingSettings,
     "referring": ReferringSettings,
+    "choosing": ChoosingSettings,
     "joint": JointPretrainingSettings,
     "text-to-image": TextToImageSettings,
     "reconstruction": ReconstructionSettings,

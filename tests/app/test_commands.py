@@ -120,6 +120,7 @@ def test_every_option_that_a_message_names_is_there(
         "vilbert-retrieval",
         "vilbert-referring",
         "dvae",
+        "vilbert-choices",
     )
     commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]

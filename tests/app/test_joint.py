@@ -20,6 +20,7 @@ from tests.tasks.joint.pair_tools import ANSWERS
 from tests.train.small import rewrite
 
 KINDS = ("answering", "referring", "fitting", "joint")
+EVERY = (*KINDS, "choosing")
 ASKED = "is the ___ ring red?"
 
 
@@ -239,7 +240,7 @@ def test_blanks_are_filled(joint: dict[str, Path], images: Path, capsys: Capture
     assert (code, out) == (0, f"{found.text}\t{found.fits:.4f}\n  {words}\n")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_eval_prints_a_table_keeps_it_and_gives_json(
     joint: dict[str, Path], kind: str, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -257,8 +258,39 @@ def test_eval_prints_a_table_keeps_it_and_gives_json(
         "referring": "accuracy at IoU 0.5",
         "fitting": "sentences by images",
         "joint": "word accuracy",
+        "choosing": "chance    0.25",
     }
     assert (code, told[kind] in out, "valid" in out) == (0, True, True)
+
+
+@pytest.mark.parametrize("kind", ["fitting", "joint"])
+def test_the_pointing_game_is_played_beside_the_scores(
+    joint: dict[str, Path], kind: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    own = shutil.copytree(joint[kind], tmp_path / "own")
+    code, out, _ = run(capsys, "eval", own, "--pointing", "--json", "--keep")
+    game = json.loads(out)["pointing"]
+    assert code == 0
+    assert 12 <= game["nouns"] <= 12 * 3
+    assert 0 < game["chance"] < 1
+    assert list(game["layers"]) == ["joins.0.words.cross", "joins.1.words.cross"]
+    kept = json.loads((own / "scores-test.json").read_text())["scores"]
+    assert (kept["pointing_nouns"], kept["pointing_chance"]) == (game["nouns"], game["chance"])
+    code, out, _ = run(capsys, "eval", own, "--pointing")
+    layer = game["layers"]["joins.0.words.cross"]
+    told = [f"{share:.3f}" for share in (layer["mean"], *layer["heads"])]
+    (line,) = (line.split() for line in out.splitlines() if line.startswith("joins.0"))
+    assert (code, line) == (0, ["joins.0.words.cross", *told])
+    assert f"how often {game['nouns']} nouns look at the region that they mean" in out
+    # Whoever asks for it on data of their own is told at once, not after all has been scored.
+    for name in ("fitting", "pretraining"):
+        monkeypatch.setattr(f"saccade.app.kinds.{kind}.evaluate_{name}", None, raising=False)
+    (own / "captions.jsonl").write_text("")
+    code, _, err = run(capsys, "eval", own, "--pointing", "--data", own)
+    assert (code, "--pointing is of shapes, of which the truth is known; leave it out" in err) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "json", "html"])
@@ -298,7 +330,7 @@ def test_a_look_is_saved_in_every_form(
 def test_a_page_of_a_split_tells_what_is_right(
     joint: dict[str, Path], tmp_path: Path, capsys: Capture
 ) -> None:
-    for kind in KINDS:
+    for kind in EVERY:
         page = tmp_path / f"{kind}.html"
         code, out, _ = run(capsys, "look", joint[kind], "--split", "test", "--rows", 3, "-o", page)
         assert (code, out) == (0, "")

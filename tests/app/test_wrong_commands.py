@@ -61,6 +61,7 @@ def runs(
     shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
     shared |= {"cap": captioner, "cls": classifier, "det": detector, "vae": tokenizer_of_images}
     names = {"ans": "answering", "ref": "referring", "fit": "fitting", "pre": "joint"}
+    names["cho"] = "choosing"
     shared |= {"cel": joint["cells"], **{key: joint[name] for key, name in names.items()}}
     copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}
     return {**copies, "gpt": folder}

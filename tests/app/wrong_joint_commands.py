@@ -57,6 +57,25 @@ JOINT = [
         "has a blank within a word",
         'predict {pre} dot.png "a ___ b" --boxes dot.jsonl',
     ),
+    Wrong(
+        'predict {cho} dot.png "a ring" --boxes dot.jsonl',
+        "'a ring' is one sentence, and there is nothing to choose from; give two at least",
+        'predict {cho} dot.png --text "a ring" --text "a star" --boxes dot.jsonl',
+    ),
+    Wrong(
+        'predict {cho} dot.png --text "a ring" --text " " --boxes dot.jsonl',
+        "' ' has no word that the model knows; write one",
+    ),
+    Wrong(
+        "predict {cho} dot.jsonl", 'dot.jsonl:1: a line has an "image" and a list of "sentences"'
+    ),
+    Wrong(
+        'look {cho} dot.png --text "a ring" --text "a star" --boxes dot.jsonl --of "a cat"',
+        "of='a cat' is none of the sentences to choose from: a ring; a star",
+        'look {cho} dot.png --text "a ring" --text "a star" --boxes dot.jsonl --of "a star"',
+    ),
+    Wrong("eval {cho} --data nowhere", "nowhere"),
+    Wrong("eval {cho} --pointing", "unrecognized options: --pointing"),
     Wrong("eval {ans} --split foo", "no split 'foo'", "eval {ans} --split valid"),
     Wrong("eval {ref} --data nowhere", "nowhere"),
     Wrong("eval {fit} --data few --keep", "--keep is for the run's own data"),

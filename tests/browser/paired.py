@@ -12,6 +12,7 @@ from saccade.app.look.settings import LookSettings
 from saccade.models.joint.config import RegionKind
 from saccade.tasks.joint.answering import AnsweringSettings, read_questions
 from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.choosing import ChoosingSettings, read_choices
 from saccade.tasks.joint.pairs import PairTool
 from saccade.tasks.joint.referring import ReferringSettings, read_phrases
 from tests.app.look.reading import values
@@ -34,6 +35,12 @@ def subjects(tool: PairTool, kind: str, count: int) -> Any:
         assert isinstance(settings, ReferringSettings)
         read = read_phrases(settings, "test", lambda *_: None)
         return split_subjects(read, count, "test", lambda box: PairTruth(box=box))
+    if kind == "choosing":
+        assert isinstance(settings, ChoosingSettings)
+        read = read_choices(settings, "test", lambda *_: None)
+        return split_subjects(
+            read, count, "test", lambda one: PairTruth(sentence=one.texts[one.right])
+        )
     read = read_captions(settings, "test", lambda *_: None)
     return split_subjects(read, count, "test", lambda _: PairTruth(fits=True))
 

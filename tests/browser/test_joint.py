@@ -198,6 +198,41 @@ def test_blanks_have_their_words_and_two_runs_stand_side_by_side(open_page: Open
     assert opened.page.locator(".joint-blank li").count() == 2
 
 
+def test_the_sentences_of_a_row_stand_together_and_each_can_be_opened(open_page: Open) -> None:
+    document = paired("choosing")
+    looks = document["looks"]
+    assert len(looks) == 4
+    guesses = looks[0]["classes"]["guesses"]
+    opened = open_page(document)
+    names = opened.page.locator(f"{CARD} .guess-name")
+    assert names.all_inner_texts() == [label for label, _ in guesses]
+    notes = opened.page.locator(f"{CARD} .guess-note").all_inner_texts()
+    truth = looks[0]["classes"]["truth"]
+    assert [note == "true sentence" for note in notes] == [[x] == truth for x, _ in guesses]
+    expected = site_weights(document, LAST).mean(axis=(0, 1))
+    np.testing.assert_allclose(looked(opened), expected, atol=0.006)
+    for number in (2, 3):
+        opened.page.locator(f"{CARD} .guess-name", has_text=guesses[number][0]).last.click()
+        opened.settle()
+        assert looks[number]["regions"]["asked"] == guesses[number][0]
+        expected = site_weights(document, LAST, number).mean(axis=(0, 1))
+        np.testing.assert_allclose(looked(opened), expected, atol=0.006)
+        assert opened.page.locator(f"{CARD} .token-name b").inner_text() == guesses[0][0]
+    assert f"sentence={looks[0]['regions']['among'].index(guesses[3][0])}" in opened.page.url
+    again = open_page(document, state=f"#{opened.page.url.partition('#')[2]}")
+    assert again.readout() == opened.readout()
+
+
+def test_many_rows_of_sentences_are_one_item_each(open_page: Open) -> None:
+    document = paired("choosing", count=3)
+    opened = open_page(document)
+    assert opened.page.locator(".joint-item").count() == 3
+    firsts = document["looks"][::4]
+    wrong = sum(look["classes"]["said"] != look["classes"]["truth"] for look in firsts)
+    assert opened.page.locator(".class-count").inner_text() == f"3 of 3, {wrong} wrong"
+    assert opened.page.locator(".joint-asked").first.inner_text() == "which of 4 sentences?"
+
+
 @pytest.mark.parametrize("evil", EVIL)
 def test_nothing_that_is_written_becomes_markup(open_page: Open, evil: str) -> None:
     document = paired(count=2)

@@ -18,8 +18,9 @@ PHOTOS = ("show-attend-tell-photos", "cnn-transformer-photos")  # bf16, mirrored
 CAPTIONERS = (*SHAPES, "vit-captioner", "equalizer", *PHOTOS)
 DETECTORS = ("detr", "detr-few-images")
 WORDS = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare")
-JOINT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-retrieval-photos")
-CODES = ("dvae", "dvae-photos")  # whose temperature changes from update to update
+VILBERT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-choices")
+JOINT = (*VILBERT, "vilbert-retrieval-photos")
+CODES = ("dvae", "dvae-photos", "dalle")  # of which a temperature changes between updates
 UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT, *CODES)
 TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
 

@@ -92,12 +92,13 @@ def asked(run: Path, recipe: Recipe, folder: Path) -> list[object]:
 
     image = folder / "given.png"
     Image.fromarray(render(scene("test", 3, ShapesSettings(size=64)), 64)).save(str(image))
-    if recipe.task.budget_unit != "texts":
+    if recipe.task.budget_unit not in ("texts", "choices"):
         return [image]
     boxes = folder / "boxes.jsonl"
     boxes.write_text(json.dumps({"image": image.name, "boxes": [[4, 4, 30, 30]]}) + "\n")
     wanted = vars(recipe.model)["regions"] == "boxes"
-    return [image, "a red ___", *(["--boxes", boxes] if wanted else [])]
+    text = "a red ring\ta blue star" if recipe.task.budget_unit == "choices" else "a red ___"
+    return [image, text, *(["--boxes", boxes] if wanted else [])]
 
 
 def reads_pairs(run: Path) -> bool:

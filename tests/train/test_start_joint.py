@@ -20,6 +20,7 @@ from saccade.tasks import KINDS
 from saccade.tasks.base import TaskSettings
 from saccade.tasks.joint import data as joint_data
 from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.choosing import ChoosingSettings
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
@@ -57,6 +58,7 @@ NAMES: dict[str, type[TaskSettings]] = {
     "answering": AnsweringSettings,
     "fitting": FittingSettings,
     "referring": ReferringSettings,
+    "choosing": ChoosingSettings,
     "joint": JointPretrainingSettings,
 }
 FEW = TrainSettings(steps=1, batch_tokens=20, warmup=0, validate_every=1, device="cpu")
@@ -198,6 +200,7 @@ SECOND: dict[str, tuple[TaskSettings, set[str]]] = {
     "answering": (AnsweringSettings(**SIZES), {"answer"}),
     "fitting": (FittingSettings(**SIZES), set[str]()),
     "referring": (ReferringSettings(**SIZES), {"choose"}),
+    "choosing": (ChoosingSettings(**SIZES), set[str]()),
 }
 
 

@@ -17,6 +17,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "answering": "saccade.app.kinds.answering",
     "fitting": "saccade.app.kinds.fitting",
     "referring": "saccade.app.kinds.referring",
+    "choosing": "saccade.app.kinds.choosing",
     "joint": "saccade.app.kinds.joint",
     "reconstruction": "saccade.app.kinds.reconstruction",
 }

@@ -88,7 +88,8 @@ def eval_command(
 
 
 def _score(tool: FittingTool, *, pointed: bool, **more: Any) -> dict[str, Any]:
-    return {**evaluate_fitting(tool.joint, **more), **points(tool, more, wanted=pointed)}
+    game = points(tool, more, wanted=pointed)  # which may be refused, before all else
+    return {**evaluate_fitting(tool.joint, **more), **game}
 
 
 def _print_scores(found: dict[str, Any]) -> None:

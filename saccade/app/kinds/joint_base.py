@@ -18,7 +18,14 @@ from saccade.errors import DataError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.guesses import Guess
 from saccade.tasks.joint.data import JointSettings
-from saccade.tasks.joint.pairs import BEST, PairAnswer, PairImage, PairTool, RegionBoxes
+from saccade.tasks.joint.pairs import (
+    BEST,
+    PairAnswer,
+    PairImage,
+    PairTool,
+    RegionBoxes,
+    checked_text,
+)
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankWord
 from saccade.train.recipe import Recipe
@@ -38,7 +45,9 @@ class PairPrediction:
 
     @property
     def text(self) -> str:
-        """In short: the answer, the box in pixels, whether it fits, or the text without blanks."""
+        """In short: the answer, the sentence that is chosen, the box in pixels, whether it fits, or
+        the text without blanks.
+        """
         return self.answer.text
 
     @property
@@ -48,7 +57,7 @@ class PairPrediction:
 
     @property
     def answers(self) -> list[Guess]:
-        """The best answers to a question, the likeliest first."""
+        """The best answers to a question, or all sentences to choose from, the likeliest first."""
         return list(self.answer.guesses)
 
     @property
@@ -104,13 +113,13 @@ class JointModel:
     ) -> Any:
         """What is said of a text about an image: a `PairPrediction`; of a list a list of them.
 
-        Either may be a list, or both of as many. `boxes` are the regions of the image where the
+        Either may be a list, or both of as many. Where a sentence is chosen, the text is a list of
+        sentences, and a list of such lists is many. `boxes` are the regions of the image where the
         model wants them: rows of left, top, right and bottom in its pixels, such as
         `detector.predict(image)` finds; of a list of images, such rows for each.
         """
-        many = isinstance(image, list) or isinstance(text, list)
+        texts, many = self.tool.texts(text)
         images: list[Any] = image if isinstance(image, list) else [image]
-        texts: list[Any] = text if isinstance(text, list) else [text]
         rows = boxes if isinstance(image, list) and boxes is not None else [boxes] * len(images)
         if len(rows) != len(images):
             raise DataError(f"{len(images)} images have boxes of {len(rows)}; give those of each")
@@ -125,7 +134,7 @@ class JointModel:
             asked = [(sighted[i], texts[t]) for i, t in some]
             made += self.predict_pairs(asked, best=best)
             progress(len(made), len(pairs))
-        return made if many else made[0]
+        return made if many or isinstance(image, list) else made[0]
 
     def sight(self, image: AnyImage, boxes: Any, *, name: str) -> PairImage:
         """An image made to fit, with boxes in its pixels."""
@@ -154,13 +163,17 @@ class JointModel:
         ]
 
     def look(
-        self, image: AnyImage, text: str, boxes: Any = None, *, of: str | None = None, **select: Any
+        self, image: AnyImage, text: Any, boxes: Any = None, *, of: str | None = None, **select: Any
     ) -> PairLook:
-        """Which regions each word of a text about an image looked at; see `Selection`."""
+        """Which regions each word of a text about an image looked at; see `Selection`.
+
+        Of sentences to choose from it is the one that was chosen, or that `of` names.
+        """
         name = image_name(an_image(image), 0)
         sighted = self.sight(image, boxes, name=name)
         known = RegionBoxes(sighted.given) if self.tool.wants_boxes else None
-        return self.look_at(image, text, known, name=name, of=of, **select)
+        (asked,) = self.tool.texts(text)[0]
+        return self.look_at(image, asked, known, name=name, of=of, **select)
 
     def look_at(
         self,
@@ -180,14 +193,8 @@ class JointModel:
             subject,
             make_selection(select),
             lambda: pair_document([self], [subject], how),
+            of,
         )
-
-
-def checked_text(text: object) -> str:
-    """What is no text is refused."""
-    if not isinstance(text, str):
-        raise DataError(f"give a text, not {type(text).__name__}; read or decode it first")
-    return text
 
 
 def broadcast(images: int, texts: int) -> list[tuple[int, int]]:

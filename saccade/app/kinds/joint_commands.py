@@ -37,7 +37,7 @@ from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
 from saccade.tasks.joint.captions import read_captions
 from saccade.tasks.joint.data import JointSettings
-from saccade.tasks.joint.pairs import PairImage, PairTool, RegionBoxes
+from saccade.tasks.joint.pairs import TAB, PairImage, PairTool, RegionBoxes
 from saccade.tasks.joint.pointing import pointing
 from saccade.tasks.joint.task import TextsOfImages
 
@@ -66,11 +66,15 @@ class PairOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """How a kind's predictions are printed: in their order, or the likeliest first."""
+    """How a kind's predictions are printed: in their order, or the likeliest first.
+
+    `together` are all texts where one of them is chosen.
+    """
 
     show: Show
     best: int = 5
     ranks: bool = False
+    together: bool = False
     take: Callable[[PairPrediction], None] | None = None
 
 
@@ -86,11 +90,11 @@ def predict_pairs(
     """Print what a model says of each text about each image."""
     if how.best < 1:
         raise ConfigError(f"best={how.best} must be at least 1")
-    asked = asked_pairs(given, options.text)
+    asked = asked_pairs(given, options.text, together=how.together)
     with busy("loading"):
         model: JointModel = load(run, device=device)
         regions = _regions(model, options, asked, device)
-    if not (asked.images and asked.texts):  # texts of the command line: a mistake is one for all
+    if not asked.lines:  # texts of the command line: a mistake is one for all
         for text in dict.fromkeys(pair.text for pair in asked.pairs):
             model.tool.read_text(text)
     ranks = how.ranks and len(asked.pairs) > 1
@@ -142,7 +146,9 @@ def _rows(
         good = [(one, pair.text) for pair, one in read if isinstance(one, PairImage)]
         said = iter(model.predict_pairs(good, best=how.best))
         for pair, one in read:
-            row = {"file": pair.name, "asked": pair.text}
+            row: Row = {"file": pair.name, "asked": pair.text}
+            if how.together:
+                row["asked"] = pair.text.split(TAB)
             if isinstance(one, DataError):
                 if len(pairs) == 1:
                     raise one
@@ -278,6 +284,7 @@ class SplitTruth:
 
     read: ReadSplit
     truth: Callable[[Any], PairTruth]
+    together: bool = False  # whether all texts of a command are sentences to choose from
 
 
 def caption_truth(said: Any) -> PairTruth:
@@ -300,7 +307,8 @@ def look_at_pairs(
     models: list[JointModel] = load_alike(run, options.compare, options.device)
     how = LookSettings(budget=options.budget, of=of)
     if options.split is None:
-        subjects = _asked_subjects(models[0], given, asked, options.device)
+        pairs = asked_pairs(given, asked.text, together=known.together)
+        subjects = _asked_subjects(models[0], pairs, asked, options.device)
     else:
         with counting("reading") as progress:
             read = known.read(models[0].tool.settings, options.split, progress)
@@ -315,7 +323,10 @@ def look_at_pairs(
     if out is not None and len(subjects) > 1:
         raise ConfigError(f"{out.name} holds one text; several go on a page, --out x.html")
     for subject in subjects:
-        _print(models[0], subject, how, options)
+        sentences = models[0].tool.read_text(subject.text).sentences
+        every = of is None and out is None and len(sentences) > 1
+        for sentence in [one.text for one in sentences] if every else [of]:
+            _print(models[0], subject, how, options, sentence)
 
 
 def _check_look(given: tuple[str, ...], asked: PairOptions, options: PairLookOptions) -> None:
@@ -331,9 +342,8 @@ def _check_look(given: tuple[str, ...], asked: PairOptions, options: PairLookOpt
 
 
 def _asked_subjects(
-    model: JointModel, given: tuple[str, ...], options: PairOptions, device: str
+    model: JointModel, asked: AskedPairs, options: PairOptions, device: str
 ) -> list[PairSubject]:
-    asked = asked_pairs(given, options.text)
     regions = _regions(model, options, asked, device)
     made = list[PairSubject]()
     for pair in asked.pairs:
@@ -345,11 +355,15 @@ def _asked_subjects(
 
 
 def _print(
-    model: JointModel, subject: PairSubject, how: LookSettings, options: PairLookOptions
+    model: JointModel,
+    subject: PairSubject,
+    how: LookSettings,
+    options: PairLookOptions,
+    of: str | None,
 ) -> None:
     with busy("looking"):
         look = pair_look(
-            model, subject, options.select, lambda: pair_document([model], [subject], how)
+            model, subject, options.select, lambda: pair_document([model], [subject], how), of
         )
     tell(look.caption)
     tell_drawing(look.text(**terminal()))

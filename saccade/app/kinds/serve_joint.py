@@ -50,8 +50,9 @@ class JointServing(Serving):
     takes = "image"
     pairs = True
 
-    def __init__(self, does: str) -> None:
+    def __init__(self, does: str, *, chooses: bool = False) -> None:
         self._does = does  # what runs of the kind do, in a refusal
+        self._chooses = chooses  # whether a text is sentences with tabs between them
 
     def refuse(self, run: str, fields: PredictFields) -> None:
         asked = {
@@ -71,7 +72,7 @@ class JointServing(Serving):
 
     def check(self, run: str, tool: PairTool, given: ServedPair) -> int:
         try:
-            tokens = len(tool.read_text(given.text).reading.tokens)
+            tokens = tool.read_text(given.text).tokens
         except DataError as error:
             raise invalid(f"{run}: {error}", "text") from error
         if given.regions is None and tool.wants_boxes:
@@ -130,7 +131,7 @@ class JointServing(Serving):
         return replace(one, shown=replace(shown, seen_by=seen_by))
 
     def about(self, task: Any) -> dict[str, Any]:
-        return {"image": task.image, "asks": True}
+        return {"image": task.image, "asks": True, "chooses": self._chooses}
 
     def about_tool(self, tool: PairTool) -> dict[str, Any]:
         return {"boxes": tool.wants_boxes}

@@ -160,7 +160,8 @@ class RegionsEntry:
     `without` is how likely `of_what` would be with nothing to be seen in each region, `with_all`
     with all of them. Where a phrase means one: `chances` has how likely each is meant, `meant` the
     likeliest, and `truth` where it truly lies, if that is known. `named` says that another answer
-    may be asked about, by its name.
+    may be asked about, by its name. `among` has all sentences where one of them is to be chosen:
+    each has a look of its own, that of the likeliest first.
     """
 
     asked: str
@@ -172,6 +173,7 @@ class RegionsEntry:
     meant: int | None = None
     truth: list[float] | None = None
     named: bool = False
+    among: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Shapes: rendered scenes of coloured objects, with all that is true of them.
 
-A scene is a function of (seed, split, index); its image, masks, captions, questions and
-referring phrases are functions of the scene. Nothing is stored or downloaded, so there are as many
-as one likes.
+A scene is a function of (seed, split, index); its image, masks, captions, questions, referring
+phrases and choices are functions of the scene. Nothing is stored or downloaded, so there are as
+many as one likes.
 """
 
 from saccade.data.shapes.bias import outcome, swapped
@@ -23,6 +23,7 @@ from saccade.data.shapes.scenes import (
 )
 from saccade.data.shapes.settings import SPLITS, ShapesSettings
 from saccade.data.shapes.text.asking import ANSWERS, Question, questions
+from saccade.data.shapes.text.choosing import ShapeChoice, choices
 from saccade.data.shapes.text.claims import (
     Claim,
     Content,
@@ -52,10 +53,12 @@ __all__ = [
     "Question",
     "ReferringPhrase",
     "Scene",
+    "ShapeChoice",
     "ShapesSettings",
     "Thing",
     "boxes",
     "captions",
+    "choices",
     "complete",
     "content",
     "hidden",

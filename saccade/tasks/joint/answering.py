@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,21 +13,17 @@ from torch import Tensor
 from saccade.config import check_positive
 from saccade.data import shapes
 from saccade.data.answers import AnswerSet
-from saccade.data.images.constants import constant
 from saccade.data.readers.images.asked.forms import QUESTIONS
-from saccade.data.rows import Rows
 from saccade.models.joint.config import VilbertConfig
-from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
 from saccade.tasks.joint.asked import read_about_images
-from saccade.tasks.joint.batch import JointBatch, seen_regions
+from saccade.tasks.joint.batch import JointBatch, Sees, blinded, seen_regions
 from saccade.tasks.joint.data import JointSettings, drawn_scenes
 from saccade.tasks.joint.task import JointLearning, TextsOfImages
 from saccade.tasks.tokenizer import tokenizer_asset
 
 ASSET = "answers.json"
-Sees = Literal["both", "question", "image"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,17 +134,6 @@ def answer_scores(model: Vilbert, batch: JointBatch, sees: Sees) -> Float[Tensor
     """Of each answer, from what the model may see."""
     text, regions = blinded(batch.text, seen_regions(model, batch.seen), sees)
     return model.answers(model(text, batch.types, regions, batch.of)).float()
-
-
-def blinded(text: Rows, regions: RegionRows, sees: Sees) -> tuple[Rows, RegionRows]:
-    """What a model may see of both."""
-    if sees == "question":
-        # All are the whole image, for a norm has no gradient where there is nothing at all.
-        everywhere = constant(WHOLE, regions.boxes).expand_as(regions.boxes)
-        return text, regions._replace(features=torch.zeros_like(regions.features), boxes=everywhere)
-    if sees == "image":
-        return text._replace(tokens=torch.zeros_like(text.tokens)), regions
-    return text, regions
 
 
 def targets(scores: Sequence[Mapping[int, float]], labels: int) -> Float[Tensor, "T labels"]:

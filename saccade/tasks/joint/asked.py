@@ -1,4 +1,4 @@
-"""The user's questions or phrases about images, with the regions that the data give."""
+"""The user's questions, phrases or choices about images, with the regions that the data give."""
 
 import sys
 from pathlib import Path
@@ -76,9 +76,9 @@ def _read(
     for item in good.items:
         of_image.setdefault(item.image, []).append(item)
     asked = [of_image.get(number, []) for number in kept]
-    texts = [tuple(item.text for item in some) for some in asked]
-    truth = [SaidOfImage(item, sizes[item.image]) for some in asked for item in some]
-    return TextsOfImages(sighted, texts, truth)
+    texts = [tuple(text for item in some for text in item.said) for some in asked]
+    every = [SaidOfImage(item, sizes[item.image]) for some in asked for item in some]
+    return TextsOfImages(sighted, texts, [one for one in every for _ in one.item.said])
 
 
 def square_boxes(boxes: Any, size: tuple[int, int], fit: Fit) -> Float[Tensor, "n 4"]:

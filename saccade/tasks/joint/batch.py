@@ -3,24 +3,28 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from saccade.data.images.constants import constant
 from saccade.data.rows import BatchShape, Rows
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
-from saccade.models.joint.regions import RegionRows
+from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import LengthBound, shard_rows
+from saccade.tasks.images import some_of_each
 from saccade.tasks.joint.data import UNKNOWN, Sighted
 from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
 
 ROUND = 256  # filled batches have so many words, or a multiple, and so many regions
 FEW = 8  # and room for so many regions of an image, or a multiple
 SPARE = ROUND // 16  # sequences that fill them up
+
+Sees = Literal["both", "question", "image"]  # a question is any text
 
 
 class Glimpse(NamedTuple):
@@ -136,13 +140,28 @@ def seen_regions(model: Vilbert, seen: Glimpse) -> RegionRows:
     return RegionRows.of(found, seen.which if boxes else None, seen.slots)
 
 
+def blinded(text: Rows, regions: RegionRows, sees: Sees) -> tuple[Rows, RegionRows]:
+    """What a model may see of both."""
+    if sees == "question":
+        # All are the whole image, for a norm has no gradient where there is nothing at all.
+        everywhere = constant(WHOLE, regions.boxes).expand_as(regions.boxes)
+        return text, regions._replace(features=torch.zeros_like(regions.features), boxes=everywhere)
+    if sees == "image":
+        return text._replace(tokens=torch.zeros_like(text.tokens)), regions
+    return text, regions
+
+
 @dataclass(frozen=True)
 class SightedTexts:
-    """Images with texts as tokens: those about image i are `first[i]` up to `first[i + 1]`."""
+    """Images with texts as tokens: those about image i are `first[i]` up to `first[i + 1]`.
+
+    Texts come in rows, which stay together: `sizes` has how many texts each has, mostly one.
+    """
 
     sighted: Sighted
     texts: TextRows
     first: Int[Tensor, " boundaries"]
+    sizes: Int[Tensor, " rows"]
 
     @classmethod
     def of(
@@ -152,29 +171,60 @@ class SightedTexts:
         vocabulary: Vocabulary,
         bound: LengthBound,
         what: str,
+        sizes: list[int] | None = None,
     ) -> tuple["SightedTexts", list[str], Int[Tensor, " kept"]]:
-        """Those that are not too long, a line for the user where any is, and which were kept."""
+        """Those that are not too long, a line for the user where any is, and which were kept.
+
+        `sizes` are those of rows: one is left out as a whole.
+        """
         every = [text for some in texts for text in some]
         example = next((text for text in every if vocabulary.encode(text)), "")
         if not example:
             raise DataError(f"{sighted.report}: no {what} has a word to learn from")
         frame = TextFrame.of(vocabulary, 1, example)
         rows = TextRows.singles(EncodedLines.of(vocabulary, every, whole_words=False), frame)
-        empty, long = rows.lengths <= frame.special, rows.lengths > bound.tokens
-        short = ~(empty | long)
+        of_row = torch.tensor(sizes or [1] * len(every))
+        row = torch.arange(len(of_row)).repeat_interleave(of_row)
+        empty, long = (
+            row[bad].bincount(minlength=len(of_row)) > 0
+            for bad in (rows.lengths <= frame.special, rows.lengths > bound.tokens)
+        )
+        good = ~(empty | long)
+        short, of_what = good[row], f"{what} with a sentence" if sizes else what
         if not short.any():
             raise DataError(f"{sighted.report}: {bound.none_fits(what)}")
         image = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(t) for t in texts]))
         counts = image[short].bincount(minlength=len(texts))
         first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        told = bound.report(int(long.sum()), what)
-        told += [f"left out: {int(empty.sum()):,} {what} without a word"] * bool(empty.any())
-        return cls(sighted, rows.where(short), first), told, short.nonzero()[:, 0]
+        told = bound.report(int(long.sum()), of_what)
+        told += [f"left out: {int(empty.sum()):,} {of_what} without a word"] * bool(empty.any())
+        found = cls(sighted, rows.where(short), first, of_row[good])
+        return found, told, short.nonzero()[:, 0]
 
     @cached_property
     def image_of(self) -> Int[Tensor, " texts"]:
         """The image of each text."""
         return torch.arange(len(self.first) - 1).repeat_interleave(self.first.diff())
+
+    @cached_property
+    def starts(self) -> Int[Tensor, " boundaries"]:
+        """The first text of each row."""
+        return torch.cat([self.sizes.new_zeros(1), self.sizes.cumsum(0)])
+
+    @cached_property
+    def first_rows(self) -> Int[Tensor, " boundaries"]:
+        """The rows about image i are `first_rows[i]` up to `first_rows[i + 1]`."""
+        return torch.searchsorted(self.starts, self.first)
+
+    def some(
+        self, images: Int[Tensor, " B"], most: int, *, seed: int, epoch: int
+    ) -> tuple[Int[Tensor, " T"], Int[Tensor, " T"]]:
+        """The texts of at most so many rows about each image, and which image each is about."""
+        rows, of = some_of_each(self.first_rows, images, most, seed=seed, epoch=epoch)
+        sizes = self.sizes[rows]
+        before = (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
+        within = torch.arange(len(before)) - before
+        return self.starts[rows].repeat_interleave(sizes) + within, of.repeat_interleave(sizes)
 
     def fingerprint(self) -> str:
         return f"{self.sighted.fingerprint()} {self.texts.lines.tokens.fingerprint()}"
@@ -215,8 +265,8 @@ class ImageOrder:
 
     @classmethod
     def of(cls, texts: SightedTexts, most: int, *, budget: int, seed: int) -> "ImageOrder":
-        """As many at a time as have `budget` texts on average."""
-        counts = texts.first.diff()
+        """As many at a time as have `budget` rows of texts on average."""
+        counts = texts.first_rows.diff()
         mean = counts[counts > 0].clamp(max=most).float().mean()
         return cls(counts.nonzero()[:, 0], max(1, round(budget / float(mean))), seed)
 

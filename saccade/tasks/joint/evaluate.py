@@ -17,6 +17,12 @@ from saccade.tasks.joint.answering import (
 )
 from saccade.tasks.joint.batch import SightedTexts, seen_regions
 from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.choosing import (
+    ChoosingSettings,
+    choice_scores,
+    read_choices,
+    with_rows,
+)
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import (
     JointPretrainingSettings,
@@ -36,7 +42,9 @@ def encoded(tool: JointTool, read: TextsOfImages, what: str) -> tuple[SightedTex
     read.sighted.check(tool.model.config.regions)
     longest = tool.model.longest
     bound = ALL if longest is None else LengthBound(longest, "--model.longest")
-    texts, _, kept = SightedTexts.of(read.sighted, read.texts, tool.vocabulary, bound, what)
+    texts, _, kept = SightedTexts.of(
+        read.sighted, read.texts, tool.vocabulary, bound, what, read.sizes
+    )
     return texts, [read.truth[i] for i in kept.tolist()]
 
 
@@ -124,6 +132,34 @@ def evaluate_referring(
         "seconds": time.perf_counter() - begun,
         "accuracy": sum(right) / len(right),
         "chance": float((1 / choices).mean()) if tool.wants_boxes else None,
+    }
+
+
+@torch.no_grad()
+def evaluate_choices(
+    tool: JointTool,
+    *,
+    split: str | None,
+    settings: ChoosingSettings,
+    reading: Progress = silent,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """How often the likeliest sentence of a row is the right one; and by chance."""
+    data, truth = encoded(tool, read_choices(settings, split, reading), "choices")
+    begun, right = time.perf_counter(), list[bool]()
+    for images, texts, of in in_order(data):
+        batch = with_rows(data.batch(images, texts, of), [truth[text] for text in texts.tolist()])
+        best = choice_scores(tool.model, batch.to(tool.device), settings.sees).argmax(dim=1).cpu()
+        right += (best == batch.asked["right"]).tolist()
+        progress(len(right), len(data.sizes))
+    return {
+        "split": split or "all",
+        "choices": len(right),
+        "sentences": len(truth),
+        "images": len(data.sighted),
+        "seconds": time.perf_counter() - begun,
+        "accuracy": sum(right) / len(right),
+        "chance": float((1 / data.sizes).mean()),
     }
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, UInt8
@@ -25,15 +25,49 @@ from saccade.tasks.masked.blanks import BlankText, BlankWord
 BEST = 5  # guesses that are told
 AT_ONCE = 4096  # regions that are read together, each with its text
 
+TAB = "\t"  # between the sentences of a text that one is to be chosen from
+
 Corners = tuple[float, float, float, float]
 
 
 class PairText(NamedTuple):
-    """A text as the model reads it; where it may have blanks, with these."""
+    """A text as the model reads it: at once, or sentence by sentence where one is to be chosen.
+
+    Where it may have blanks, with these.
+    """
 
     text: str
-    reading: Reading
+    readings: tuple[Reading, ...]
     blanks: BlankText | None = None
+
+    @property
+    def sentences(self) -> list["PairText"]:
+        """What is read by itself: all of it, or each that may be chosen."""
+        texts = self.text.split(TAB) if len(self.readings) > 1 else [self.text]
+        return [PairText(a, (b,), self.blanks) for a, b in zip(texts, self.readings, strict=True)]
+
+    @property
+    def reading(self) -> Reading:
+        """Of a text that is read at once."""
+        (only,) = self.readings
+        return only
+
+    @property
+    def tokens(self) -> int:
+        """How many there are, of all sentences together."""
+        return sum(len(one.tokens) for one in self.readings)
+
+
+def one_text(sentences: Sequence[object]) -> str:
+    """Sentences to choose from, as a single text."""
+    return TAB.join(" ".join(checked_text(one).split(TAB)) for one in sentences)
+
+
+def checked_text(text: object) -> str:
+    """What is no text is refused."""
+    if not isinstance(text, str):
+        raise DataError(f"give a text, not {type(text).__name__}; read or decode it first")
+    return text
 
 
 class PairImage(NamedTuple):
@@ -73,7 +107,8 @@ class RegionBoxes(NamedTuple):
 class PairAnswer:
     """What is said of a text about an image, in short, and how likely that is.
 
-    What a kind of model does not tell is not there: `guesses` are answers, the likeliest first;
+    What a kind of model does not tell is not there: `guesses` are answers, the likeliest first, or
+    the `sentences` that one was chosen from, which stand there as they were given;
     `region` is the one that is meant, `box` where it lies as shares of the image as it came, and
     `chances` has how likely each region is to be meant; `fits` how likely the text is about the
     image; `blanks` the best words for each blank.
@@ -82,6 +117,7 @@ class PairAnswer:
     text: str
     score: float
     guesses: tuple[Guess, ...] = ()
+    sentences: tuple[str, ...] = ()
     region: int | None = None
     box: Corners | None = None
     chances: tuple[float, ...] = ()
@@ -133,7 +169,11 @@ class PairTool(ABC):
 
     def read_text(self, text: str) -> PairText:
         """A text as tokens; what is empty or too long is refused."""
-        return PairText(text, self.joint.reading(text))
+        return PairText(text, (self.joint.reading(text),))
+
+    def texts(self, given: Any) -> tuple[list[Any], bool]:
+        """What a program asks as a list of texts, and whether it asked for many."""
+        return (given, True) if isinstance(given, list) else ([given], False)
 
     @torch.no_grad()
     def answers(
@@ -156,11 +196,12 @@ class PairTool(ABC):
     def read(
         self, images: Sequence[PairImage], texts: Sequence[PairText], of: Sequence[int]
     ) -> tuple[Streams, RegionRows]:
-        """Texts and images, read together."""
-        rows, types = self.joint.rows([one.reading for one in texts])
+        """Texts and images, read together; each sentence of a text by itself."""
+        rows, types = self.joint.rows([reading for one in texts for reading in one.readings])
+        about = [image for one, image in zip(texts, of) for _ in one.readings]
         regions = seen_regions(self.model, self.joint.glimpse([one.sighted for one in images]))
         rows, visible = self.may_see(rows, regions)
-        return self.model(rows, types, visible, torch.tensor(of, device=self.device)), regions
+        return self.model(rows, types, visible, torch.tensor(about, device=self.device)), regions
 
     def may_see(self, text: Rows, regions: RegionRows) -> tuple[Rows, RegionRows]:
         """All of both; some models were trained with less."""
@@ -175,26 +216,35 @@ class PairTool(ABC):
         texts: Sequence[PairText],
         best: int,
     ) -> list[PairAnswer]:
-        """What pairs were said to be; images are those of the pairs."""
+        """What texts were said to be, of which every sentence was read; images are theirs."""
 
     @abstractmethod
     def aim(self, answer: PairAnswer, of: str | None) -> int:
         """The number of what is measured: what the answer says, or another that is named."""
 
     @abstractmethod
-    def chance(self, found: Streams, aim: int) -> Float[Tensor, " pairs"]:
-        """How likely that is; all pairs have as many regions."""
+    def chance(self, found: Sequence[Streams], aim: int) -> Float[Tensor, " pairs"]:
+        """How likely that is, given each sentence of a text; all pairs have as many regions."""
+
+    @torch.no_grad()
+    def with_all(self, image: PairImage, text: PairText, aim: int) -> float:
+        """How likely that is with all regions there."""
+        found = [self.read([image], [one], [0])[0] for one in text.sentences]
+        return float(self.chance(found, aim)[0])
 
     @torch.no_grad()
     def without(self, image: PairImage, text: PairText, aim: int) -> list[float]:
         """How likely that is with nothing to be seen in the first region, the second, …"""
-        regions = seen_regions(self.model, self.joint.glimpse([image.sighted]))
-        count = len(regions.boxes)
-        rows, types = self.joint.rows([text.reading])
-        rows, regions = self.may_see(rows, regions)
+        seen = seen_regions(self.model, self.joint.glimpse([image.sighted]))
+        count = len(seen.boxes)
+        given = list[tuple[Rows, Tensor, RegionRows]]()
+        for one in text.readings:
+            rows, types = self.joint.rows([one])
+            rows, regions = self.may_see(rows, seen)
+            given.append((rows, types, regions))
         every = torch.eye(count, dtype=torch.bool, device=self.device)
         parts = [
-            self.chance(self._emptied(rows, types, regions, some), aim)
+            self.chance([self._emptied(*one, some) for one in given], aim)
             for some in every.split(max(1, AT_ONCE // count))
         ]
         return torch.cat(parts).tolist()

@@ -15,7 +15,7 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress
-from saccade.tasks.images import augmentation, some_of_each, varied
+from saccade.tasks.images import augmentation, varied
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
 from saccade.tasks.joint.data import JointSettings, Sighted, said_of_shapes
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
@@ -25,11 +25,15 @@ UNKNOWN_SHARE = 0.05  # of all tokens; where more are unknown, the user is told
 
 
 class TextsOfImages(NamedTuple):
-    """What a split holds: images, the texts about each, and what is true of each text."""
+    """What a split holds: images, the texts about each, and what is true of each text.
+
+    `sizes` has how many texts belong together, row by row, where they do.
+    """
 
     sighted: Sighted
     texts: list[tuple[str, ...]]
     truth: list[Any]
+    sizes: list[int] | None = None
 
 
 class JointLearning(ABC):
@@ -54,7 +58,12 @@ class JointLearning(ABC):
         found = list[tuple[SightedTexts, list[Any]]]()
         for name, side in (("training", train), ("validation", valid)):
             texts, told, kept = SightedTexts.of(
-                side.sighted, side.texts, self.vocabulary, bound, f"{name} {self.what}"
+                side.sighted,
+                side.texts,
+                self.vocabulary,
+                bound,
+                f"{name} {self.what}",
+                side.sizes,
             )
             self.report += told
             found.append((texts, [side.truth[i] for i in kept.tolist()]))
@@ -108,7 +117,7 @@ class JointLearning(ABC):
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> JointBatch:
         images, counts, epoch = self._order.at(position, shard, shards)
         draws = {"seed": self.seed, "epoch": epoch}
-        texts, of = some_of_each(self._train.first, images, self._most, **draws)
+        texts, of = self._train.some(images, self._most, **draws)
         made = self.made(self._train, images, texts, of, counts=counts, epoch=epoch)
         drawn = self._vary.draw(images, **draws) if self._vary.steps else None
         return self.ask(made._replace(drawn=drawn), texts, self.train_truth)

@@ -1,6 +1,7 @@
 """What each kind of joint model tells: answers, what is meant, what fits, and hidden words."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -9,16 +10,20 @@ from torch import Tensor
 from saccade.data.answers import AnswerSet
 from saccade.data.reading import Reading
 from saccade.data.rows import Rows
-from saccade.errors import ConfigError
+from saccade.errors import ConfigError, DataError
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams
+from saccade.printable import printable
 from saccade.tasks.guesses import THERE, best_guesses
-from saccade.tasks.joint.answering import AnsweringSettings, blinded
-from saccade.tasks.joint.pairs import PairAnswer, PairImage, PairText, PairTool
+from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.batch import blinded
+from saccade.tasks.joint.choosing import ChoosingSettings
+from saccade.tasks.joint.pairs import TAB, PairAnswer, PairImage, PairText, PairTool, one_text
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankReader
 
 FITS, DOES_NOT = "fits", "does not fit"
+FEWEST = 2  # sentences to choose from
 
 
 class AnswerTool(PairTool):
@@ -61,8 +66,8 @@ class AnswerTool(PairTool):
             raise ConfigError(f"of={of!r} is no answer of this model; there are: {some}{more}")
         return number
 
-    def chance(self, found: Streams, aim: int) -> Float[Tensor, " pairs"]:
-        return self.model.answers(found)[:, aim].float().sigmoid()
+    def chance(self, found: Sequence[Streams], aim: int) -> Float[Tensor, " pairs"]:
+        return self.model.answers(found[0])[:, aim].float().sigmoid()
 
 
 class ReferringTool(PairTool):
@@ -104,8 +109,9 @@ class ReferringTool(PairTool):
         assert answer.region is not None
         return answer.region
 
-    def chance(self, found: Streams, aim: int) -> Float[Tensor, " pairs"]:
-        return self.model.chosen(found)[found.region_starts[:-1].long() + aim].float().sigmoid()
+    def chance(self, found: Sequence[Streams], aim: int) -> Float[Tensor, " pairs"]:
+        (pairs,) = found
+        return self.model.chosen(pairs)[pairs.region_starts[:-1].long() + aim].float().sigmoid()
 
 
 class FittingTool(PairTool):
@@ -121,15 +127,70 @@ class FittingTool(PairTool):
         texts: Sequence[PairText],
         best: int,
     ) -> list[PairAnswer]:
-        chances = self.chance(found, 0).tolist()
+        chances = self.chance([found], 0).tolist()
         return [PairAnswer(FITS if p >= THERE else DOES_NOT, p, fits=p) for p in chances]
 
     def aim(self, answer: PairAnswer, of: str | None) -> int:
         _refuse_of(of)
         return 0
 
-    def chance(self, found: Streams, aim: int) -> Float[Tensor, " pairs"]:
-        return self.model.fits(found).float().sigmoid()
+    def chance(self, found: Sequence[Streams], aim: int) -> Float[Tensor, " pairs"]:
+        return self.model.fits(found[0]).float().sigmoid()
+
+
+class ChoosingTool(PairTool):
+    """Sentences, with tabs between them, and an image → the one that fits it best."""
+
+    of_what = "that this sentence is chosen"
+
+    def read_text(self, text: str) -> PairText:
+        sentences = text.split(TAB)
+        if len(sentences) < FEWEST:
+            raise DataError(
+                f"{printable(text[:60])!r} is one sentence, and there is nothing to choose from; "
+                "give two at least"
+            )
+        return PairText(text, tuple(self.joint.reading(one) for one in sentences))
+
+    def texts(self, given: Any) -> tuple[list[Any], bool]:
+        """Sentences are one text; lists of them are many."""
+        if isinstance(given, str):
+            return [given], False
+        rows: list[Any] = list(given)
+        if all(isinstance(one, str) for one in rows):
+            return [one_text(rows)], False
+        return [one if isinstance(one, str) else one_text(one) for one in rows], True
+
+    def may_see(self, text: Rows, regions: RegionRows) -> tuple[Rows, RegionRows]:
+        settings = self.settings
+        assert isinstance(settings, ChoosingSettings)
+        return blinded(text, regions, settings.sees)
+
+    def told(
+        self,
+        found: Streams,
+        regions: RegionRows,
+        images: Sequence[PairImage],
+        texts: Sequence[PairText],
+        best: int,
+    ) -> list[PairAnswer]:
+        made, z = list[PairAnswer](), self.model.fits(found).float().cpu()
+        for text, scores in zip(texts, z.split([len(one.readings) for one in texts])):
+            names = tuple(one.text for one in text.sentences)
+            guesses = tuple(best_guesses(names, scores.softmax(dim=0), len(names)))
+            made.append(PairAnswer(guesses[0].label, guesses[0].probability, guesses, names))
+        return made
+
+    def aim(self, answer: PairAnswer, of: str | None) -> int:
+        sentence = answer.text if of is None else of
+        if sentence not in answer.sentences:
+            there = "; ".join(answer.sentences)
+            raise ConfigError(f"of={of!r} is none of the sentences to choose from: {there}")
+        return answer.sentences.index(sentence)
+
+    def chance(self, found: Sequence[Streams], aim: int) -> Float[Tensor, " pairs"]:
+        z = torch.stack([self.model.fits(one).float() for one in found], dim=1)
+        return z.softmax(dim=1)[:, aim]
 
 
 class FillingTool(FittingTool):
@@ -142,9 +203,9 @@ class FillingTool(FittingTool):
     def read_text(self, text: str) -> PairText:
         read = self.blanks.read(text)
         if not read.at:
-            return PairText(text, self.joint.reading(text), read)
+            return PairText(text, (self.joint.reading(text),), read)
         self.joint.check_length(len(read.tokens))
-        return PairText(text, Reading(read.tokens, read.types, [], []), read)
+        return PairText(text, (Reading(read.tokens, read.types, [], []),), read)
 
     def told(
         self,
@@ -162,7 +223,7 @@ class FillingTool(FittingTool):
         chances = self.blanks.chances(self.model.output(hidden))
         made = list[PairAnswer]()
         of_text = chances.split([len(one.at) for one in read])
-        for one, some, fits in zip(read, of_text, self.chance(found, 0).tolist()):
+        for one, some, fits in zip(read, of_text, self.chance([found], 0).tolist()):
             filled = self.blanks.filled(one, some, best)
             made.append(PairAnswer(filled.text, fits, fits=fits, blanks=filled.blanks))
         return made

@@ -5,6 +5,7 @@ from dataclasses import replace
 from saccade.data.shapes import ShapesSettings
 from saccade.models.joint import vilbert
 from saccade.tasks.joint.answering import AnsweringSettings
+from saccade.tasks.joint.choosing import ChoosingSettings
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
@@ -86,5 +87,13 @@ BUILT_IN: dict[str, Recipe] = {
         model=_NANO,
         task=ReferringSettings(texts=8, scenes=10_000),
         train=replace(_ON_SHAPES, steps=1200),
+    ),
+    "vilbert-choices": Recipe(
+        about="ViLBERT tells which of several sentences fits an image",
+        system="S24",
+        lecture="ViLBERT",
+        model=_NANO,
+        task=ChoosingSettings(texts=2, scenes=10_000),
+        train=replace(_ON_SHAPES, batch_tokens=64),
     ),
 }

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from saccade.app.look.arrays import ArrayRef
-from saccade.app.look.document import LookDocument, read_json, to_json
+from saccade.app.look.document import LookDocument, LookEntry, read_json, to_json
 from saccade.app.look.images import ShownImage
 from saccade.app.look.joint.document import pair_document
 from saccade.app.look.joint.drawn import FINE, over_image, pair_look
@@ -19,7 +19,7 @@ from saccade.data import shapes
 from saccade.models.joint.config import RegionKind
 from tests.app.look.reading import values
 from tests.browser.paired import NamedTool
-from tests.tasks.joint.pair_tools import HEADS, SEVERAL, pair_tool, scene_image
+from tests.tasks.joint.pair_tools import HEADS, SEVERAL, pair_tool, scene_image, worded
 
 ASKED = "is the red ring left of a star?"
 REGIONS: tuple[RegionKind, ...] = ("boxes", "cells")
@@ -35,18 +35,24 @@ def look_of(
     kind: str, regions: RegionKind = "boxes", one: PairSubject | None = None, **how: Any
 ) -> tuple[LookDocument, NamedTool]:
     model = NamedTool("run", pair_tool(kind, regions, seed=2))
-    made = pair_document([model], [one or subject()], LookSettings(**how))
+    given = one or subject(text=worded(kind, ASKED))
+    made = pair_document([model], [given], LookSettings(**how))
     return read_json(to_json(made)), model
+
+
+def asked_about(document: LookDocument) -> LookEntry:
+    """The look at what was asked: of sentences to choose from, each has one."""
+    (found,) = (one for one in document.looks if one.regions and one.regions.asked == ASKED)
+    return found
 
 
 @pytest.mark.parametrize("regions", REGIONS)
 @pytest.mark.parametrize("kind", list(HEADS))
 def test_every_weight_is_the_models_own(kind: str, regions: RegionKind) -> None:
     document, model = look_of(kind, regions)
-    (look,) = document.looks
-    tool = model.tool
+    look, tool = asked_about(document), model.tool
     with looking(tool.model) as trace:
-        tool.answers([scene_image(SEVERAL)], [tool.read_text(ASKED)])
+        tool.read([scene_image(SEVERAL)], [tool.read_text(worded(kind, ASKED)).sentences[0]], [0])
     sites = {site.name: site for site in look.sites}
     assert sites.keys() == set(trace)
     for name, site in sites.items():
@@ -66,15 +72,15 @@ def test_every_weight_is_the_models_own(kind: str, regions: RegionKind) -> None:
 @pytest.mark.parametrize("kind", list(HEADS))
 def test_it_says_what_is_predicted_and_what_would_be_without(kind: str) -> None:
     document, model = look_of(kind)
-    (look,) = document.looks
+    look = asked_about(document)
     tool, image = model.tool, scene_image(SEVERAL)
-    text = tool.read_text(ASKED)
+    text = tool.read_text(worded(kind, ASKED))
     (answer,) = tool.answers([image], [text])
     regions, classes = look.regions, look.classes
     assert regions is not None
     assert classes is not None
     assert (look.text, look.score) == (answer.text, pytest.approx(answer.score, abs=1e-5))
-    expected = tool.without(image, text, tool.aim(answer, None))
+    expected = tool.without(image, text, tool.aim(answer, ASKED if answer.sentences else None))
     assert regions.without == pytest.approx(expected, abs=2e-5)
     assert regions.boxes[1:] == [pytest.approx(box, abs=1e-4) for box in image.given.tolist()]
     assert (regions.meant, regions.asked) == (answer.region, ASKED)
@@ -106,6 +112,37 @@ def test_an_answer_is_right_as_people_say_and_a_region_by_what_it_shares() -> No
     look = look_of("referring", one=subject(truth=far))[0].looks[0]
     assert look.classes is not None
     assert look.classes.truth == ["none of the regions"]
+
+
+def test_each_sentence_to_choose_from_has_a_look_and_all_say_which_was_chosen() -> None:
+    row = subject(text="a red ring\tthe moon\ttwo stars", truth=PairTruth(sentence="the moon"))
+    document, model = look_of("choosing", one=row)
+    tool, image = model.tool, scene_image(SEVERAL)
+    (answer,) = tool.answers([image], [tool.read_text(row.text)])
+    assert [one.regions and one.regions.asked for one in document.looks] == [
+        guess.label for guess in answer.guesses
+    ]
+    for look in document.looks:
+        assert look.classes is not None
+        assert look.regions is not None
+        assert look.regions.among == ["a red ring", "the moon", "two stars"]
+        assert (look.classes.said, look.classes.truth) == ([answer.text], ["the moon"])
+        assert look.classes.target == look.regions.asked
+        assert look.regions.with_all == pytest.approx(
+            dict(answer.guesses)[look.regions.asked], abs=1e-5
+        )
+        assert [guess[0] for guess in look.classes.guesses] == [one.label for one in answer.guesses]
+    assert document.subject == f"test {SEVERAL} · a red ring | the moon | two stars"
+    sums = [
+        sum(some)
+        for some in zip(*(look.regions.without for look in document.looks if look.regions))
+    ]
+    assert sums == pytest.approx([1.0] * len(sums), abs=1e-4)
+    for of in (None, "a red ring", "two stars"):
+        look = pair_look(model, row, Selection(), lambda: document, of)
+        sentence = of or answer.text
+        said = "chosen" if sentence == answer.text else "not chosen"
+        assert look.caption == f"{sentence} → {said} {dict(answer.guesses)[sentence]:.3f}"
 
 
 def test_another_answer_may_be_asked_about() -> None:

@@ -88,10 +88,40 @@ def test_one_image_goes_with_many_texts_and_the_other_way(
     assert told[2] == "2 images and 3 texts: send as many of both, or one of either"
 
 
+def test_sentences_to_choose_from_are_one_text_with_tabs_between(
+    server: LocalServer, picture: bytes
+) -> None:
+    sentences = ["a red ring", "the star", "two moons"]
+    model = saccade.load(server.runs["choosing"].path, device="cpu")
+    assert isinstance(model, JointModel)
+    expected = model.predict(picture, sentences, BOXES)
+    rows = ["\t".join(sentences), "a ring\ta star"]
+    sent = {"run": "choosing", "boxes": BOXES}
+    many = ask(server, picture, text=rows, **sent).json()["predictions"]
+    assert [one["label"] for one in many[0]["answers"]] == [one.label for one in expected.answers]
+    assert sum(one["probability"] for one in many[1]["answers"]) == pytest.approx(1, abs=1e-5)
+    (alone,) = ask(server, picture, text=rows[0], **sent).json()["predictions"]
+    assert alone["text"] == expected.text
+    assert [one["probability"] for one in alone["answers"]] == pytest.approx(
+        [one["probability"] for one in many[0]["answers"]], abs=1e-4
+    )
+    document = read_json(ask(server, picture, path="/v1/look", text=rows[0], **sent).text)
+    assert [look.regions and look.regions.asked for look in document.looks] == [
+        one.label for one in expected.answers
+    ]
+    told = {run["name"]: run for run in server.get("/info").json()["runs"]}
+    assert (told["choosing"]["chooses"], told["answering"]["chooses"]) == (True, False)
+
+
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"run": "cells"}, "text", "text is missing; it must be a text of at most 60 characters"),
     ({"run": "cells", "text": "x" * 61}, "text", "the text has 61 characters; there may be 60"),
     ({"run": "cells", "text": " "}, "text", "cells: ' ' has no word that the model knows"),
+    (
+        {"run": "choosing", "text": ASKED, "boxes": BOXES},
+        "text",
+        "choosing: 'is the ring red?' is one sentence, and there is nothing to choose from",
+    ),
     ({"run": "cells", "text": ASKED, "boxes": BOXES}, "boxes", "leave boxes out"),
     ({"run": "answering", "text": ASKED}, "boxes", "answering looks at boxes: send them as boxes"),
     ({"run": "answering", "text": ASKED, "boxes": [[1, 2]]}, "boxes", "boxes[0]: a box is [left"),

@@ -9,6 +9,7 @@ from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Preparation
 from saccade.tasks.joint.answering import Answering, AnsweringSettings
+from saccade.tasks.joint.choosing import Choosing, ChoosingSettings
 from saccade.tasks.joint.fitting import Fitting, FittingSettings
 from saccade.tasks.joint.pretraining import JointPretraining, JointPretrainingSettings
 from saccade.tasks.joint.referring import Referring, ReferringSettings
@@ -35,11 +36,12 @@ TINY = VilbertConfig(
     contrast=True,
 )
 SMALL: dict[str, Any] = {"image": 32, "scenes": 23}
-Joint = Answering | Fitting | Referring | JointPretraining
+Joint = Answering | Choosing | Fitting | Referring | JointPretraining
 TASKS: dict[str, tuple[type[Any], type[Any]]] = {
     "answering": (Answering, AnsweringSettings),
     "fitting": (Fitting, FittingSettings),
     "referring": (Referring, ReferringSettings),
+    "choosing": (Choosing, ChoosingSettings),
     "pretraining": (JointPretraining, JointPretrainingSettings),
 }
 VALID = 9  # scenes to validate on
@@ -83,6 +85,21 @@ def user_phrases(root: Path, images: int = 24, *, boxes: bool = True) -> Path:
         {"image": name, "phrase": "the dark corner", "box": [4, 8, 20, 36]}
         | ({"boxes": [[4, 8, 20, 32], [0, 0, 8, 8]]} if boxes else {})
         for name in files
+    ]
+    return in_folder(root, {**files, "train.jsonl": rows(*said)})
+
+
+SENTENCES = ("a dog runs", "a cat sleeps on a mat", "two small birds", "nothing")
+
+
+def user_choices(root: Path, images: int = 24, *, boxes: bool = True) -> Path:
+    """Two rows about each image, the one of two sentences, the other of three or four."""
+    files = {f"{n:02}.png": picture(n, side=40) for n in range(images)}
+    said = [
+        {"image": name, "sentences": SENTENCES[:count], "right": n % count}
+        | ({"boxes": [[4, 8, 20, 36], [0, 0, 8, 8]]} if boxes else {})
+        for n, name in enumerate(files)
+        for count in (2, 3 + n % 2)
     ]
     return in_folder(root, {**files, "train.jsonl": rows(*said)})
 

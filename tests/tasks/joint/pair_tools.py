@@ -16,7 +16,13 @@ from saccade.tasks import KINDS
 from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.pairs import PairImage, PairTool
 from saccade.tasks.joint.tool import JointTool
-from saccade.tasks.joint.tools import AnswerTool, FillingTool, FittingTool, ReferringTool
+from saccade.tasks.joint.tools import (
+    AnswerTool,
+    ChoosingTool,
+    FillingTool,
+    FittingTool,
+    ReferringTool,
+)
 
 SIDE = 32
 SEVERAL = next(n for n in range(99) if len(shapes.scene("test", n).objects) > 3)  # objects
@@ -43,6 +49,7 @@ HEADS: dict[str, JointHead] = {
     "answering": "answers",
     "referring": "regions",
     "fitting": "fit",
+    "choosing": "fit",
     "joint": "pretraining",
 }
 
@@ -92,8 +99,18 @@ def pair_tool(kind: str, regions: RegionKind = "boxes", *, seed: int = 0, **more
     joint = JointTool(model, vocabulary(), joint_settings(kind, **more))
     if kind == "answering":
         return AnswerTool(joint, ANSWERS)
-    kinds = {"referring": ReferringTool, "fitting": FittingTool, "joint": FillingTool}
+    kinds = {
+        "referring": ReferringTool,
+        "fitting": FittingTool,
+        "choosing": ChoosingTool,
+        "joint": FillingTool,
+    }
     return kinds[kind](joint)
+
+
+def worded(kind: str, text: str) -> str:
+    """What a kind may be asked: where one of several sentences is chosen, there are others."""
+    return f"{text}\ta small blue star\tthe picture shows a ring" if kind == "choosing" else text
 
 
 def scene_image(index: int, side: int = SIDE) -> PairImage:

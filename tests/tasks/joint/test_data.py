@@ -17,7 +17,12 @@ from saccade.tasks.joint.answering import AnsweringSettings, read_questions
 from saccade.tasks.joint.asked import square_boxes
 from saccade.tasks.joint.batch import SightedTexts, seen_regions
 from saccade.tasks.joint.data import JointSettings
-from saccade.tasks.joint.evaluate import evaluate_answers, evaluate_fitting, evaluate_referring
+from saccade.tasks.joint.evaluate import (
+    evaluate_answers,
+    evaluate_choices,
+    evaluate_fitting,
+    evaluate_referring,
+)
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.tool import JointTool
@@ -29,6 +34,7 @@ from tests.tasks.joint.made import (
     model_for,
     prepared,
     user_captions,
+    user_choices,
     user_phrases,
     user_questions,
 )
@@ -39,6 +45,7 @@ WRITE = {
     "answering": user_questions,
     "referring": user_phrases,
     "fitting": user_captions,
+    "choosing": user_choices,
     "pretraining": user_captions,
 }
 
@@ -155,11 +162,16 @@ def test_an_image_without_boxes_among_others_is_seen_as_a_whole(tmp_path: Path) 
     assert regions.boxes.tolist() == [[0, 0, 1, 1]]
 
 
-@pytest.mark.parametrize("kind", ["answering", "referring"])
+@pytest.mark.parametrize("kind", ["answering", "referring", "choosing"])
 def test_the_users_test_split_is_scored(kind: str, tmp_path: Path) -> None:
     root = WRITE[kind](tmp_path, 24)
     lines = (root / "train.jsonl").read_bytes().splitlines(keepends=True)
-    for name, some in (("train", lines[:12]), ("valid", lines[12:18]), ("test", lines[18:])):
+    each = len(lines) // 24
+    for name, some in (
+        ("train", lines[: 12 * each]),
+        ("valid", lines[12 * each : 18 * each]),
+        ("test", lines[18 * each :]),
+    ):
         (root / f"{name}.jsonl").write_bytes(b"".join(some))
     task = prepared(kind, data=str(root), image=32)
     assert (len(task._train.sighted), len(task._valid.sighted)) == (12, 6)
@@ -167,6 +179,10 @@ def test_the_users_test_split_is_scored(kind: str, tmp_path: Path) -> None:
     if kind == "answering":
         found = evaluate_answers(tool, task.answers, split="test", settings=task.settings)
         assert (found["questions"], found["by_kind"]) == (6, {})
+    elif kind == "choosing":
+        found = evaluate_choices(tool, split="test", settings=task.settings)
+        assert (found["choices"], found["sentences"]) == (12, 6 * 2 + 3 * 3 + 3 * 4)
+        assert found["chance"] == pytest.approx((6 / 2 + 3 / 3 + 3 / 4) / 12)
     else:
         found = evaluate_referring(tool, split="test", settings=task.settings)
         assert (found["phrases"], found["chance"]) == (6, 0.5)
@@ -174,6 +190,7 @@ def test_the_users_test_split_is_scored(kind: str, tmp_path: Path) -> None:
 
 
 GOOD = {"image": "00.png", "question": "what is it?", "answer": "cat"}
+CHOICE = {"image": "00.png", "sentences": ["a dog", "a cat"], "right": 0}
 BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "empty question": ("answering", {**GOOD, "question": " "}, "empty: 'question' has nothing"),
     "no answers": ("answering", {**GOOD, "answer": None}, "no answers: neither 'answers' nor"),
@@ -183,6 +200,16 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
         "referring",
         {"image": "00.png", "phrase": "it", "box": [30, 8, 20, 36]},
         "swapped corners",
+    ),
+    "empty sentence": ("choosing", {**CHOICE, "sentences": ["a dog", " "]}, "empty: 'sentences'"),
+    "one sentence": ("choosing", {**CHOICE, "sentences": ["a dog"]}, "fewer than two sentences"),
+    "no such sentence": ("choosing", {**CHOICE, "right": 2}, "no such sentence: 'right' is 2"),
+    "no right one": ("choosing", {**CHOICE, "right": None}, "'right'"),
+    "sentences about a lost image": ("choosing", {**CHOICE, "image": "lost.png"}, "missing image"),
+    "box outside the image": (
+        "choosing",
+        {**CHOICE, "boxes": [[4, 8, 20, 36], [30, 8, 90, 36]]},
+        "box 2",
     ),
     "missing captioned image": (
         "fitting",
@@ -205,7 +232,7 @@ def test_a_bad_row_is_named_with_its_line_or_skipped_and_counted(
     with pytest.raises(DataError) as raised:
         prepared(kind, data=str(root), image=32)
     said = str(raised.value)
-    assert f"{path.name}:25: " in said
+    assert f"{path.name}:{49 if kind == 'choosing' else 25}: " in said
     assert message in said
     assert "--skip-bad 1" in said
     task = prepared(kind, data=str(root), image=32, skip_bad=1)

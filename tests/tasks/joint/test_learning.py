@@ -1,4 +1,4 @@
-"""After a few hundred small updates a model answers by what it sees."""
+"""After a few hundred small updates a model answers, and chooses, by what it sees."""
 
 import pytest
 import torch
@@ -7,7 +7,9 @@ from saccade.data.shapes import ShapesSettings
 from saccade.models.joint.config import VilbertConfig
 from saccade.tasks.base import Preparation
 from saccade.tasks.joint import data as joint_data
-from saccade.tasks.joint.answering import Answering, AnsweringSettings, Sees
+from saccade.tasks.joint.answering import Answering, AnsweringSettings
+from saccade.tasks.joint.batch import Sees
+from saccade.tasks.joint.choosing import Choosing, ChoosingSettings
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
@@ -36,12 +38,22 @@ SETTINGS = TrainSettings(
 )
 
 
-def accuracy(sees: Sees) -> float:
-    """Of held-out questions, after training."""
+def answers(sees: Sees) -> Answering:
     settings = AnsweringSettings(
         image=32, scenes=600, texts=6, sees=sees, shapes=ShapesSettings(most=1)
     )
-    task = Answering(settings, Preparation(budget=96, seed=0))
+    return Answering(settings, Preparation(budget=96, seed=0))
+
+
+def choices(sees: Sees) -> Choosing:
+    settings = ChoosingSettings(
+        image=32, scenes=600, texts=2, sees=sees, shapes=ShapesSettings(most=1)
+    )
+    return Choosing(settings, Preparation(budget=32, seed=0))
+
+
+def accuracy(task: Answering | Choosing) -> float:
+    """On held-out scenes, after training."""
     torch.manual_seed(0)
     trainer = Trainer(task.fit(SMALL).build(), task, SETTINGS, World(0, 1, CPU))
     for _ in range(SETTINGS.steps):
@@ -55,6 +67,15 @@ def test_who_sees_the_image_answers_better_than_who_hears_the_question_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(joint_data, "HELD_BACK", 200)
-    both, question = accuracy("both"), accuracy("question")
+    both, question = accuracy(answers("both")), accuracy(answers("question"))
     assert both > question + 0.04
     assert question > 0.3  # yes or no, and which answers there are
+
+
+@pytest.mark.slow
+def test_who_sees_the_image_chooses_the_right_sentence_and_who_does_not_can_only_guess(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joint_data, "HELD_BACK", 200)
+    assert accuracy(choices("both")) > 0.4
+    assert accuracy(choices("question")) == pytest.approx(0.25, abs=0.05)

@@ -8,7 +8,14 @@ from saccade.models.joint.config import RegionKind
 from saccade.tasks.joint.batch import seen_regions
 from saccade.tasks.joint.pairs import PairAnswer, PairImage, PairTool, RegionBoxes
 from saccade.tasks.joint.tool import SightedImage
-from tests.tasks.joint.pair_tools import ANSWERS, HEADS, SEVERAL, pair_tool, scene_image
+from tests.tasks.joint.pair_tools import (
+    ANSWERS,
+    HEADS,
+    SEVERAL,
+    pair_tool,
+    scene_image,
+    worded,
+)
 
 KINDS = list(HEADS)
 REGIONS: tuple[RegionKind, ...] = ("boxes", "cells")
@@ -26,7 +33,7 @@ def numbers(one: PairAnswer) -> list[float]:
 def test_pairs_give_together_what_each_gives_alone(kind: str, regions: RegionKind) -> None:
     tool = pair_tool(kind, regions)
     images = [scene_image(index) for index in range(3)]
-    texts, of = [tool.read_text(text) for text in TEXTS], [0, 2, 1, 2]
+    texts, of = [tool.read_text(worded(kind, text)) for text in TEXTS], [0, 2, 1, 2]
     together = tool.answers(images, texts, of)
     for one, text, image in zip(together, texts, of, strict=True):
         (alone,) = tool.answers([images[image]], [text])
@@ -43,7 +50,7 @@ def test_the_order_of_regions_does_not_matter(kind: str) -> None:
         sighted=SightedImage(image.sighted.pixels, image.sighted.boxes[order]),
         given=image.given[order],
     )
-    text = tool.read_text(TEXTS[0])
+    text = tool.read_text(worded(kind, TEXTS[0]))
     one, other = (tool.answers([some], [text])[0] for some in (image, turned))
     assert other.score == pytest.approx(one.score, abs=1e-5)
     assert other.box == (one.box if one.box is None else pytest.approx(one.box, abs=1e-6))
@@ -51,12 +58,14 @@ def test_the_order_of_regions_does_not_matter(kind: str) -> None:
 
 def by_hand(tool: PairTool, image: PairImage, text: str, number: int, aim: int) -> float:
     """The model itself, with the features of one region zeroed."""
-    read = tool.read_text(text)
-    rows, types = tool.joint.rows([read.reading])
+    rows, types = tool.joint.rows(tool.read_text(text).readings)
     regions = seen_regions(tool.model, tool.joint.glimpse([image.sighted]))
     features = regions.features.clone()
     features[number] = 0
-    found = tool.model(rows, types, regions._replace(features=features), torch.tensor([0]))
+    of = torch.zeros(len(rows.lengths), dtype=torch.long)
+    found = tool.model(rows, types, regions._replace(features=features), of)
+    if len(of) > 1:
+        return float(tool.model.fits(found).softmax(dim=0)[aim])
     told = {
         "answers": lambda: tool.model.answers(found)[0, aim],
         "regions": lambda: tool.model.chosen(found)[aim],
@@ -70,9 +79,12 @@ def by_hand(tool: PairTool, image: PairImage, text: str, number: int, aim: int) 
 def test_without_a_region_is_the_model_with_its_features_zeroed(
     kind: str, regions: RegionKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool, image, text = pair_tool(kind, regions), scene_image(SEVERAL), TEXTS[1]
+    tool, image, text = pair_tool(kind, regions), scene_image(SEVERAL), worded(kind, TEXTS[1])
     (answer,) = tool.answers([image], [tool.read_text(text)])
     aim = 2 if kind == "referring" else tool.aim(answer, None)
+    assert kind == "referring" or tool.with_all(image, tool.read_text(text), aim) == pytest.approx(
+        answer.score, abs=1e-5
+    )
     found = tool.without(image, tool.read_text(text), aim)
     with torch.no_grad():
         expected = [by_hand(tool, image, text, number, aim) for number in range(len(found))]
@@ -100,12 +112,13 @@ def test_answers_are_likely_each_by_itself_and_the_likeliest_come_first() -> Non
         tool.answers([scene_image(0)], [tool.read_text("how many?")], best=0)
 
 
+@pytest.mark.parametrize("kind", ["answering", "choosing"])
 @pytest.mark.parametrize("sees", ["question", "image"])
-def test_a_model_that_was_trained_with_less_sees_no_more(sees: str) -> None:
-    tool = pair_tool("answering", sees=sees)
+def test_a_model_that_was_trained_with_less_sees_no_more(kind: str, sees: str) -> None:
+    tool = pair_tool(kind, sees=sees)
     images = [scene_image(0)._replace(sighted=scene_image(n).sighted) for n in (0, 3)]
     one, other, asked = (
-        tool.answers([image], [tool.read_text(text)])[0].score
+        tool.answers([image], [tool.read_text(worded(kind, text))])[0].score
         for image, text in ((images[0], "a b c"), (images[1], "a b c"), (images[0], "red is ring"))
     )
     assert (one == pytest.approx(other, abs=1e-6)) == (sees == "question")
@@ -132,6 +145,41 @@ def test_a_box_is_of_the_image_as_it_came(regions: RegionKind) -> None:
     pixel = [left * 120, top * 40, right * 120, bottom * 40]
     assert found.text == " ".join(f"{side:.0f}" for side in pixel)
     assert found.score == max(found.chances)
+
+
+def test_a_sentence_is_as_likely_as_it_fits_among_the_others() -> None:
+    tool, image = pair_tool("choosing"), scene_image(SEVERAL)
+    sentences = ("a red ring", "the moon", "two stars left of a cross", "a big black heart")
+    (found,) = tool.answers([image], [tool.read_text("\t".join(sentences))], best=1)
+    rows, types = tool.joint.rows([tool.joint.reading(one) for one in sentences])
+    regions = seen_regions(tool.model, tool.joint.glimpse([image.sighted]))
+    with torch.no_grad():
+        z = tool.model.fits(tool.model(rows, types, regions, torch.zeros(4, dtype=torch.long)))
+    expected = dict(zip(sentences, z.softmax(dim=0).tolist(), strict=True))
+    assert dict(found.guesses) == {name: pytest.approx(p, abs=1e-5) for name, p in expected.items()}
+    assert found.text == found.guesses[0].label == sentences[int(z.argmax())]
+    assert (found.sentences, found.fits) == (sentences, None)
+    assert [tool.aim(found, one) for one in sentences] == [0, 1, 2, 3]
+    assert tool.aim(found, None) == sentences.index(found.text)
+    with pytest.raises(ConfigError, match="of='a cat' is none of the sentences to choose from: a"):
+        tool.aim(found, "a cat")
+    with pytest.raises(DataError, match="'a ring' is one sentence, and there is nothing to choose"):
+        tool.read_text("a ring")
+    with pytest.raises(DataError, match="has no word that the model knows"):
+        tool.read_text("a ring\t ")
+
+
+def test_sentences_of_a_program_are_one_text_and_lists_of_them_many() -> None:
+    tool = pair_tool("choosing")
+    assert tool.texts(["a", "b\tc"]) == (["a\tb c"], False)
+    assert tool.texts(("a", "b")) == (["a\tb"], False)
+    assert tool.texts("a\tb") == (["a\tb"], False)
+    assert tool.texts([["a", "b"], "c\td", ("e", "f", "g")]) == (
+        ["a\tb", "c\td", "e\tf\tg"],
+        True,
+    )
+    with pytest.raises(DataError, match="give a text, not int"):
+        tool.texts([["a", 3]])
 
 
 def test_blanks_are_filled_with_words_that_the_image_changes() -> None:

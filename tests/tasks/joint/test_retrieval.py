@@ -135,7 +135,7 @@ def test_an_image_of_which_nothing_is_said_can_be_found_and_finds_nothing(
     first = torch.cat(
         [torch.zeros(1, dtype=torch.long), whole.image_of[kept].bincount(minlength=VALID).cumsum(0)]
     )
-    data = SightedTexts(whole.sighted, whole.texts.where(kept), first)
+    data = SightedTexts(whole.sighted, whole.texts.where(kept), first, whole.sizes[kept])
     found = recalls(model, data, torch.arange(VALID), CPU, shortlist=0)
     assert found == by_hand(z[kept], data, VALID)
 

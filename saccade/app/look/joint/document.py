@@ -5,7 +5,6 @@ region, and what would be said without a region.
 from collections.abc import Sequence
 from dataclasses import replace
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from saccade.app.look.document import (
     RegionsEntry,
     SiteEntry,
 )
-from saccade.app.look.joint.seen import WORDS, SeenPair, seen_pair
+from saccade.app.look.joint.seen import WORDS, SeenPair, seen_sentences
 from saccade.app.look.joint.subject import PairSubject, PairTruth
 from saccade.app.look.settings import LookSettings, NamedModel
 from saccade.app.look.site import EIGHT_BITS, site_entry
@@ -27,7 +26,7 @@ from saccade.data.answers import soft_scores
 from saccade.data.boxes import iou
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.guesses import Guess
-from saccade.tasks.joint.pairs import PairTool
+from saccade.tasks.joint.pairs import TAB, PairTool
 from saccade.tasks.joint.referring import MEANT
 from saccade.tasks.joint.tools import DOES_NOT, FITS
 
@@ -49,17 +48,20 @@ def pair_document(
     progress: Progress = silent,
 ) -> LookDocument:
     """What one model or two say of texts about images, and where both streams looked."""
-    blobs, looks = Blobs(), list[LookEntry]()
+    blobs, looks, done = Blobs(), list[LookEntry](), 0
     room = how.budget / (len(models) * len(subjects))
     for model in models:
         for number, subject in enumerate(subjects):
-            seen = seen_pair(model.tool, subject, best=GUESSES)
-            looks.append(_entry(model, subject, seen, how, room, blobs, number))
-            progress(len(looks), len(models) * len(subjects))
+            every = seen_sentences(model.tool, subject, best=GUESSES)
+            own = room / len(every)
+            looks += [_entry(model, subject, seen, how, own, blobs, number) for seen in every]
+            done += 1
+            progress(done, len(models) * len(subjects))
     side = max(model.tool.settings.image for model in models)
     entries = [one.shown.among(len(subjects)).entry(side) for one in subjects]
     only = subjects[0]
-    name = f"{only.shown.name} · {only.text}" if len(subjects) == 1 else f"{len(subjects)} texts"
+    text = only.text.replace(TAB, " | ")
+    name = f"{only.shown.name} · {text}" if len(subjects) == 1 else f"{len(subjects)} texts"
     return LookDocument.of("joint", [one.name for one in models], name, looks, blobs, entries)
 
 
@@ -78,14 +80,15 @@ def _entry(
         axes[WORDS] = _with_choices(axes[WORDS], seen)
     if tool.wants_boxes and len(seen.boxes) == 1:
         blobs.note(NO_BOXES)
-    aim = tool.aim(answer, how.of)
+    of = seen.text.text if answer.sentences else how.of
+    aim = tool.aim(answer, of)
     without = list[float]()
     if len(seen.boxes) <= MOST_EMPTIED:
-        without = tool.without(seen.image, seen.text, aim)
+        without = tool.without(seen.image, seen.whole, aim)
     else:
         blobs.note(TOO_MANY)
-    target = how.of or answer.text
-    with_all = _chance(tool, seen, aim)
+    target = of or answer.text
+    with_all = tool.with_all(seen.image, seen.whole, aim)
     return LookEntry(
         run=model.name,
         label="best",
@@ -99,13 +102,6 @@ def _entry(
         classes=_classes(seen, subject.truth, target, with_all),
         regions=_regions(tool, seen, subject, without, with_all),
     )
-
-
-def _chance(tool: PairTool, seen: SeenPair, aim: int) -> float:
-    """How likely what is measured is with all regions there."""
-    found, _ = tool.read([seen.image], [seen.text], [0])
-    with torch.no_grad():
-        return float(tool.chance(found, aim)[0])
 
 
 def _with_choices(axis: AxisEntry, seen: SeenPair) -> AxisEntry:
@@ -148,6 +144,8 @@ def _classes(seen: SeenPair, truth: PairTruth, target: str, with_all: float) -> 
 
 def _right(said: str, truth: PairTruth) -> list[str]:
     """What is said, if it is more right than wrong by what people answered; else the best of it."""
+    if truth.sentence is not None:
+        return [truth.sentence]
     scores = soft_scores(truth.answers)
     if scores.get(said, 0.0) >= HALF:
         return [said]
@@ -177,7 +175,8 @@ def _regions(
 ) -> RegionsEntry:
     true = subject.truth.box
     return RegionsEntry(
-        asked=subject.text,
+        asked=seen.text.text,
+        among=list(seen.answer.sentences),
         boxes=[_rounded(box) for box in seen.boxes.tolist()],
         of_what=tool.of_what,
         with_all=round(with_all, 6),

@@ -75,9 +75,10 @@ def pair_look(
     subject: PairSubject,
     select: Selection,
     document: Callable[[], LookDocument],
+    of: str | None = None,
 ) -> PairLook:
     """At the last layer in which words look at regions, the mean of its heads, by default."""
-    seen = seen_pair(model.tool, subject, best=BEST)
+    seen = seen_pair(model.tool, subject, best=BEST, of=of)
     layers = [name for name, sides in seen.sides.items() if sides == (WORDS, REGIONS)]
     name = layers[-1] if select.layer is None else site_named(select.layer, layers, layers)
     weights, which = one_matrix({name: seen.sites[name]}, select)
@@ -88,7 +89,7 @@ def pair_look(
         words, down = side.pieces, torch.eye(len(side.pieces), dtype=torch.float64)
     rows = (down / down.sum(dim=1, keepdim=True) @ weights.double()).float()
     title = f"{model.name}: which regions words looked at, {name}, {which}"
-    caption = f"{subject.text} → {said(seen)}"
+    caption = f"{seen.text.text} → {said(seen)}"
     maps, lattice = over_image(seen, rows)
     film = ImageLook(
         rows=words,
@@ -108,6 +109,9 @@ def pair_look(
 def said(seen: SeenPair) -> str:
     """What a model said, in short, and how surely."""
     answer = seen.answer
+    if answer.sentences:
+        chance = dict(answer.guesses)[seen.text.text]
+        return f"{'chosen' if seen.text.text == answer.text else 'not chosen'} {chance:.3f}"
     if answer.region is not None:
         return f"{seen.labels[answer.region]} {answer.score:.3f}"
     if answer.blanks:

@@ -26,10 +26,12 @@ WHOLE = "the image"
 class SeenPair:
     """A text and an image, what was said of them, and where each word and each region looked.
 
-    `boxes` are the regions on the square image, the whole first.
+    `boxes` are the regions on the square image, the whole first. Where a sentence is chosen, `text`
+    is the one that was looked at, of those of `whole`.
     """
 
     image: PairImage
+    whole: PairText
     text: PairText
     answer: PairAnswer
     sites: dict[str, Glance]
@@ -68,15 +70,28 @@ def word_axis(tool: PairTool, text: PairText) -> AxisEntry:
     return reading_axis(tool.vocabulary, (text.text,), text.reading)
 
 
+def seen_sentences(tool: PairTool, subject: PairSubject, *, best: int) -> list[SeenPair]:
+    """All that is read by itself: the text, or sentences to choose from, the likeliest first."""
+    first = seen_pair(tool, subject, best=best)
+    others = [one.label for one in first.answer.guesses[1:] if first.answer.sentences]
+    return [first, *(seen_pair(tool, subject, best=best, of=one) for one in others)]
+
+
 @torch.no_grad()
-def seen_pair(tool: PairTool, subject: PairSubject, *, best: int) -> SeenPair:
-    """Read it, and keep where all heads of both streams looked."""
-    image, text = subject.sight(tool), tool.read_text(subject.text)
+def seen_pair(
+    tool: PairTool, subject: PairSubject, *, best: int, of: str | None = None
+) -> SeenPair:
+    """Read it, and keep where all heads of both streams looked; of sentences to choose from, at the
+    one that was chosen, or that `of` names.
+    """
+    image, whole = subject.sight(tool), tool.read_text(subject.text)
+    (answer,) = tool.answers([image], [whole], best=best)
+    text = whole.sentences[tool.aim(answer, of) if answer.sentences else 0]
     regions = len(image.sighted.boxes) + 1 if tool.wants_boxes else _cells(tool, image)
     longest = max(len(text.reading.tokens), regions)
     only = ACROSS if regions > MOST_KEPT else ""
     with looking(tool.model, keep=Keep(dense=longest, map_side=0, top=0), only=only) as trace:
-        found, given = tool.read([image], [text], [0])
+        _, given = tool.read([image], [text], [0])
         sides = {
             name: (STREAMS[rows.name], STREAMS[columns.name])
             for name, (rows, columns) in trace.axes.items()
@@ -84,8 +99,7 @@ def seen_pair(tool: PairTool, subject: PairSubject, *, best: int) -> SeenPair:
         }
         seen = {name: trace[name].cpu() for name in trace if name in sides}
     axis = next(b for name, (_, b) in trace.axes.items() if sides.get(name) == (WORDS, REGIONS))
-    (answer,) = tool.told(found, given, [image], [text], best)
-    return SeenPair(image, text, answer, seen, sides, axis, given.boxes.cpu())
+    return SeenPair(image, whole, text, answer, seen, sides, axis, given.boxes.cpu())
 
 
 def _cells(tool: PairTool, image: PairImage) -> int:

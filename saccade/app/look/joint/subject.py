@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -12,24 +13,27 @@ from saccade.app.look.images import ShownImage
 from saccade.data.images.given import AnyImage
 from saccade.data.images.square import fit_square
 from saccade.tasks.joint.data import Sighted
-from saccade.tasks.joint.pairs import PairImage, PairTool, RegionBoxes
+from saccade.tasks.joint.pairs import PairImage, PairTool, RegionBoxes, one_text
 from saccade.tasks.joint.task import TextsOfImages
 
 
 @dataclass(frozen=True)
 class PairTruth:
-    """What is known of a pair: what people answered, or where that lies which a phrase means, by
-    its corners on the square image; and whether the text fits.
+    """What is known of a pair: what people answered, which sentence is right, or where that lies
+    which a phrase means, by its corners on the square image; and whether the text fits.
     """
 
     answers: tuple[str, ...] = ()
+    sentence: str | None = None
     box: Float[Tensor, " 4"] | None = None
     fits: bool | None = None
 
 
 @dataclass(frozen=True)
 class PairSubject:
-    """An image for people, how a model is given the same, and a text about it."""
+    """An image for people, how a model is given the same, and a text about it: of sentences to
+    choose from there are tabs between them.
+    """
 
     shown: ShownImage
     text: str
@@ -51,18 +55,22 @@ class PairSubject:
 def split_subjects(
     read: TextsOfImages, rows: int, split: str, truth_of: Callable[[Any], PairTruth]
 ) -> list[PairSubject]:
-    """Some texts of a split, spread evenly over it, each with its image."""
+    """Some texts of a split, spread evenly over it, each with its image. Sentences to choose from
+    are one text.
+    """
     image_of = [image for image, some in enumerate(read.texts) for _ in some]
     every = [text for some in read.texts for text in some]
-    chosen = torch.linspace(0, len(every) - 1, min(rows, len(every))).round().long().unique()
+    sizes = read.sizes or [1] * len(every)
+    first = [end - size for end, size in zip(accumulate(sizes), sizes)]
+    chosen = torch.linspace(0, len(sizes) - 1, min(rows, len(sizes))).round().long().unique()
     return [
         PairSubject(
-            _shown(read.sighted, image_of[number], f"{split} {image_of[number]}"),
-            every[number],
-            _sighter(read.sighted, image_of[number], f"{split} {image_of[number]}"),
-            truth_of(read.truth[number]),
+            _shown(read.sighted, image_of[text], f"{split} {image_of[text]}"),
+            one_text(every[text : text + size]),
+            _sighter(read.sighted, image_of[text], f"{split} {image_of[text]}"),
+            truth_of(read.truth[text]),
         )
-        for number in chosen.tolist()
+        for text, size in ((first[row], sizes[row]) for row in chosen.tolist())
     ]
 
 

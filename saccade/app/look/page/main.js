@@ -29,7 +29,7 @@ const DEFAULTS = {
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
   patch: -1, eye: "", least: 0.03,
   opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
-  found: null, sure: null, truths: true, points: false, by: "looks",
+  found: null, sentence: null, sure: null, truths: true, points: false, by: "looks",
 };
 
 const FORMAT = "saccade-look";

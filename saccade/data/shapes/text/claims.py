@@ -67,11 +67,11 @@ def true_of(said: Content, scene: Scene) -> bool:
     Colour and kind pick one object at most, so there is no choice of who is meant. A claim need
     not be one that `captions` would dare to make, only the one that is true of the pair.
     """
-    meant = [_meant(named, scene) for named in said.objects]
-    if None in meant or len(set(meant)) < len(meant) or not meant:
+    things = [meant(named, scene) for named in said.objects]
+    if None in things or len(set(things)) < len(things) or not things:
         return False
     return all(
-        _holds(scene, meant[claim.first], claim.relation, meant[claim.second])
+        _holds(scene, things[claim.first], claim.relation, things[claim.second])
         for claim in said.relations
     )
 
@@ -81,7 +81,7 @@ def complete(said: Content, scene: Scene) -> bool:
     return len(said.objects) == len(scene.objects) and true_of(said, scene)
 
 
-def _meant(named: Mention, scene: Scene) -> int | None:
+def meant(named: Mention, scene: Scene) -> int | None:
     """The one object a mention fits; None for none, or for several where no colour was said."""
     fitting = [index for index, thing in enumerate(scene.objects) if named.fits(thing)]
     return fitting[0] if len(fitting) == 1 else None

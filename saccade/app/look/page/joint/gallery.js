@@ -20,7 +20,8 @@ function jointNode(subject, choose) {
     class: "class-thumb", "aria-hidden": "true", width: JOINT_THUMB, height: JOINT_THUMB,
     "data-item": item,
   });
-  const { asked } = looks[0].regions;
+  const { among } = looks[0].regions;
+  const asked = among?.length ? `which of ${among.length} sentences?` : looks[0].regions.asked;
   const lines = looks.map((look) => el("span", { class: "class-line" }, verdictMark(look),
     el("span", { class: "class-name", dir: "auto", text: saidText(look) }),
     el("span", { class: "number", text: percentText(look.score) })));

@@ -33,7 +33,8 @@ function heaviest(weights, name) {
 }
 
 export class JointPanel {
-  // `alone`: there is no other run beside it. say(): what the foot tells has changed.
+  // `alone`: there is no other run beside it. say(): what the foot tells has changed. askClass():
+  // another answer is asked about, where one may be.
   constructor({ look, entry, state, arrays, alone, number, say, askClass }) {
     Object.assign(this, { look, entry, state, say });
     this.source = new MapSource(arrays, look);
@@ -69,8 +70,8 @@ export class JointPanel {
     this.picks = layerPicker(this.layers, state, PLACE);
     this.by = segmented("Shade by", this.#shades(), state.get("by"), (by) => state.set({ by }));
     this.by.hidden = this.#shades().length < 2;
-    const said = el("div", { class: "word-host" }, verdictHead(look), ...guessList(look, look.regions.named ? askClass : null, look.regions.chances.length ? "region" : "answer"),
-      ...this.#blanks());
+    const said = el("div", { class: "word-host" }, verdictHead(look),
+      ...guessList(look, askClass, this.#noun()), ...this.#blanks());
     const about = el("div", { class: "word-part joint-part" }, this.strip.root, said, this.list.root,
       this.#rule());
     // The title changes under the pointer: nothing that one points at may move with it.
@@ -79,6 +80,12 @@ export class JointPanel {
     return card(alone ? entry.name : look.run, {
       id: `joint-${number}`, tools: [this.picks, this.tools.bar],
     }, body, this.tools.table);
+  }
+
+  // What guesses are.
+  #noun() {
+    const { among, chances } = this.look.regions;
+    return among?.length ? "sentence" : chances.length ? "region" : "answer";
   }
 
   #shades() {

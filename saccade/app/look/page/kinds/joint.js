@@ -14,12 +14,18 @@ import { el } from "../controls/dom.js";
 
 const UNASKED = { token: null, found: null };
 
+// Where one of several sentences is chosen each has a look of its own, that of the likeliest first.
+const isFirst = ({ image, run }, at, looks) => at === looks.findIndex(
+  (one) => one.image === image && one.run === run
+);
+
 export class JointView {
   constructor({ arrays, looks, state, foot, askClass, askExact, images }) {
     Object.assign(this, { arrays, state, foot, askClass, askExact });
     this.keeps = new Set(["item"]); // another image needs no other view
+    this.sentences = looks;
     this.runs = [...new Set(looks.map(({ run }) => run))].slice(0, 2);
-    this.subjects = subjectsOf(images, looks, this.runs);
+    this.subjects = subjectsOf(images, looks.filter(isFirst), this.runs);
     const many = this.subjects.length > 1;
     this.gallery = many ? new JointGallery({
       subjects: this.subjects, runs: this.runs, state, choose: (item) => this.#open(item),
@@ -36,7 +42,7 @@ export class JointView {
   }
 
   #open(item) {
-    if (item !== null) this.state.set({ item, opened: true, ...UNASKED });
+    if (item !== null) this.state.set({ item, opened: true, sentence: null, ...UNASKED });
   }
 
   // Builds what belongs to one text; nothing while all of them are shown.
@@ -65,13 +71,30 @@ export class JointView {
     Object.assign(this, { panels: [], grid: null, detail: null });
   }
 
-  #build({ looks, entry }) {
-    const { state, arrays, askClass } = this;
+  // The look of the sentence that one has chosen to see.
+  #sentence(look) {
+    const wanted = look.regions.among?.[this.state.get("sentence")];
+    const same = ({ image, run, regions }) => (
+      image === look.image && run === look.run && regions.asked === wanted
+    );
+    return wanted === undefined ? look : this.sentences.find(same) ?? look;
+  }
+
+  // What shows another answer, or another sentence; null where there is none.
+  #asker({ regions: { among, named } }) {
+    if (!among?.length) return named ? this.askClass : null;
+    return (label) => this.state.set({ sentence: among.indexOf(label), ...UNASKED });
+  }
+
+  #build({ looks: first, entry }) {
+    const { state, arrays } = this;
+    const looks = first.map((look) => this.#sentence(look));
     const alone = looks.length === 1;
     this.veil = new VeilTools(state, { boxes: !looks.every(({ axes }) => axes.regions.grid), path: false });
     this.veil.cells.hidden = !looks.some(({ axes }) => axes.regions.grid);
     this.panels = looks.map((look, number) => new JointPanel({
-      look, entry, state, arrays, alone, number, askClass, say: (line) => this.foot.say(line),
+      look, entry, state, arrays, alone, number, askClass: this.#asker(look),
+      say: (line) => this.foot.say(line),
     }));
     const cards = this.panels.map(({ root }) => root);
     this.host.replaceChildren(
@@ -141,7 +164,7 @@ export class JointView {
     const has = (...keys) => keys.some((key) => changed.has(key));
     if (has(...LIST_KEYS)) this.gallery?.refresh(true);
     else if (has("item", "opened")) this.gallery?.mark();
-    if (has("item", "opened", ...(this.#opened ? [] : LIST_KEYS))) {
+    if (has("item", "opened", "sentence", ...(this.#opened ? [] : LIST_KEYS))) {
       this.ready = this.#show();
       return;
     }

@@ -14,7 +14,7 @@ export const EXAMPLES = [
 const ASKED = {
   translation: ["beam"], captioning: ["beam"], language: ["most_tokens", "temperature"],
   classification: [], detection: [], masked: [], understanding: [],
-  answering: [], referring: [], fitting: [], joint: [],
+  answering: [], referring: [], fitting: [], choosing: [], joint: [],
 };
 const PROMISES = {
   understanding: "Write a sentence, and see what the model says of it, and what in it that came from.",
@@ -25,6 +25,7 @@ const PROMISES = {
   answering: "Give it an image, ask a question, and see which regions each word looked at.",
   referring: "Give it an image and a phrase, and see which region it means, and why that one.",
   fitting: "Give it an image and a sentence, and see how well they fit, region by region.",
+  choosing: "Give it an image and some sentences, one a line, and see which fits it, and why.",
   joint: "Give it an image and a sentence with ___ for a word, and see what fills it.",
 };
 
@@ -91,7 +92,8 @@ export class ServerBar {
     this.options = this.#options();
     for (const field of [this.text, this.pair]) {
       field.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        const goesOn = event.shiftKey || (this.takesSentences && !event.ctrlKey && !event.metaKey);
+        if (event.key !== "Enter" || goesOn || event.isComposing) return;
         event.preventDefault();
         this.ask();
       });
@@ -214,9 +216,16 @@ export class ServerBar {
     return this.#chosen()?.pairs === true;
   }
 
-  // The two texts of a pair go as one, with a tab between them.
+  // Some choose among sentences, which are written one a line.
+  get takesSentences() {
+    return this.#chosen()?.chooses === true;
+  }
+
+  // The two texts of a pair go as one, with a tab between them; so do sentences to choose from.
   get #written() {
-    return this.takesPairs ? `${this.text.value}\t${this.pair.value}` : this.text.value;
+    const { value } = this.text;
+    if (this.takesSentences) return value.split("\n").filter((line) => line.trim()).join("\t");
+    return this.takesPairs ? `${value}\t${this.pair.value}` : value;
   }
 
   #chosen() {

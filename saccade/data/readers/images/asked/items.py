@@ -1,17 +1,23 @@
 """What a row says of an image: a question, a phrase for a part of it, sentences to choose from."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from saccade.data.readers.images.boxes.checks import Four
 
 
 @dataclass(frozen=True)
-class AskedItem:
+class AskedItem(ABC):
     """Something about the image of that number; `file` and `line` are for messages."""
 
     image: int
     file: str = field(default="", compare=False, kw_only=True)
     line: int = field(default=0, compare=False, kw_only=True)
+
+    @property
+    @abstractmethod
+    def said(self) -> tuple[str, ...]:
+        """Its texts: one, or all to choose from."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,10 @@ class ImageQuestion(AskedItem):
     text: str
     answers: tuple[str, ...]
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        return (self.text,)
+
 
 @dataclass(frozen=True)
 class Referred(AskedItem):
@@ -29,6 +39,10 @@ class Referred(AskedItem):
     text: str
     box: Four
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        return (self.text,)
+
 
 @dataclass(frozen=True)
 class Choice(AskedItem):
@@ -36,3 +50,7 @@ class Choice(AskedItem):
 
     texts: tuple[str, ...]
     right: int
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        return self.texts

@@ -1,0 +1,138 @@
+"""Sentences about images: an image and several sentences in, the one that fits out."""
+
+from functools import partial
+from typing import Any
+
+import tyro
+
+from saccade.app.cli.output import show_table, tell
+from saccade.app.kinds.base import HeldOut, Kind, LoadedRun
+from saccade.app.kinds.image_files import Fields
+from saccade.app.kinds.joint_base import joint_loader
+from saccade.app.kinds.joint_commands import (
+    Answered,
+    PairLookOptions,
+    PairOptions,
+    Row,
+    SplitTruth,
+    evaluate,
+    look_at_pairs,
+    predict_pairs,
+)
+from saccade.app.kinds.serve_joint import JointServing
+from saccade.app.look.joint.subject import PairTruth
+from saccade.data.readers.images.asked.forms import CHOICES
+from saccade.data.readers.images.asked.read import asked_splits
+from saccade.tasks.joint.choosing import Offered, read_choices
+from saccade.tasks.joint.evaluate import evaluate_choices
+from saccade.tasks.joint.tool import JointTool
+from saccade.tasks.joint.tools import ChoosingTool
+
+
+def predict_command(
+    run: tyro.conf.Positional[str],
+    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    asked: PairOptions = PairOptions(),  # noqa: B008
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Choose the sentence that fits: saccade predict RUN photo.jpg --text "a dog" --text "a cat"
+
+    Images are files, folders, .tar and .zip archives, or patterns in quotes. One image gives all
+    sentences, the likeliest first, each with its probability among them; of several images each has
+    a line with the best. A .jsonl file has an image and a list of sentences a line, and - reads
+    them from standard input with tabs between; each gives one line.
+
+    Args:
+        run: folder of the run.
+        given: images.
+        asked: the sentences, and who says where regions are.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    predict_pairs(run, given, asked, Answered(show=_lines, together=True), device, json=json)
+
+
+def _lines(row: Row, alone: bool) -> Fields:
+    some = row["answers"] if alone else row["answers"][:1]
+    return [(one["label"], f"{one['probability']:.4f}") for one in some]
+
+
+def eval_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Score how often the likeliest of several sentences is the right one.
+
+    Args:
+        run: folder of the run, such as runs/vilbert-choices.
+        held_out: which data to score on; shapes also have the splits compositional and many.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    splits = partial(asked_splits, form=CHOICES)
+    evaluate(run, held_out, splits, _score, _print_scores, device, json=json)
+
+
+def _score(tool: ChoosingTool, **more: Any) -> dict[str, Any]:
+    return evaluate_choices(tool.joint, **more)
+
+
+def _print_scores(found: dict[str, Any]) -> None:
+    rate = found["choices"] / max(found["seconds"], 1e-9)
+    tell(
+        f"{found['split']}: {found['choices']:,} choices among {found['sentences']:,} sentences "
+        f"about {found['images']:,} images, {found['seconds']:.1f} s ({rate:,.0f} choices/s)"
+    )
+    tell("")
+    show_table([(name, f"{found[name]:.4f}") for name in ("accuracy", "chance")])
+
+
+def look_command(
+    run: tyro.conf.Positional[str],
+    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    asked: PairOptions = PairOptions(),  # noqa: B008
+    of: str | None = None,
+    options: PairLookOptions = PairLookOptions(),  # noqa: B008
+) -> None:
+    """Choose among sentences, and show which regions the words of each looked at.
+
+    With --out it goes to a file: .html is a page that works without a network, with every sentence,
+    layer and head, and how likely it would be chosen without a region; .png and .svg are images for
+    papers; .json has the numbers: these three are of the sentence that was chosen. A page may hold
+    many, and of a split which is right: saccade look RUN --split test --rows 24 -o page.html
+
+    Args:
+        run: folder of the run.
+        given: the image.
+        asked: the sentences, and who says where regions are.
+        of: look at this one of the sentences, whichever is chosen; a page has them all.
+        options: what is looked at, and where that goes.
+    """
+    look_at_pairs(run, given, asked, options, SplitTruth(read_choices, _truth, together=True), of)
+
+
+def _truth(said: Offered) -> PairTruth:
+    return PairTruth(sentence=said.texts[said.right])
+
+
+def _tool(joint: JointTool, run: LoadedRun) -> ChoosingTool:
+    return ChoosingTool(joint)
+
+
+KIND = Kind(
+    name="choosing",
+    load=joint_loader(_tool),
+    predict=predict_command,
+    evaluate=eval_command,
+    look=look_command,
+    serving=JointServing("chooses a sentence", chooses=True),
+)

@@ -188,7 +188,7 @@ def test_json_has_everything(joint: dict[str, Path], images: Path, capsys: Captu
 def test_a_detector_says_where_the_regions_are(
     joint: dict[str, Path], detector: Path, images: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("saccade.app.kinds.joint_regions.LEAST", 0.0)
+    monkeypatch.setattr("saccade.tasks.joint.detected.LEAST", 0.0)
     found = saccade.load(detector, device="cpu").predict(images / "0.png", threshold=0.0)
     boxes = list(dict.fromkeys(one.box for one in found.objects))
     expected = load_joint(joint["referring"]).predict(images / "0.png", "the ring", boxes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -22,6 +23,7 @@ from saccade.tasks.joint.pairs import BEST, PairAnswer, PairImage, PairTool, Reg
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankWord
 from saccade.train.recipe import Recipe
+from saccade.train.run import open_run
 
 PixelSides = tuple[float, float, float, float]
 
@@ -232,7 +234,8 @@ def joint_loader(made: Callable[[JointTool, LoadedRun], PairTool]) -> Callable[[
     def load(run: LoadedRun) -> JointModel:
         settings = run.recipe.task
         assert isinstance(settings, JointSettings)
-        joint = JointTool(run.network, load_vocabulary(run), settings)
+        device = str(next(run.network.parameters()).device)
+        joint = JointTool(run.network, load_vocabulary(run), settings, partial(open_run, device))
         return JointModel(run.name, run.recipe, made(joint, run))
 
     return load

@@ -119,8 +119,8 @@ class RegionPlaces:
         ]
         nothing = f"{printable(file.path.name)} has no boxes of"
         made = _placed(sighted, bare, fitted, [torch.tensor(k).long() for k in kinds], nothing)
-        bad = counted(sum(skipped.values()), "bad box")
-        told = [f"{printable(file.path.name)}: {bad}es left out ({count_by_kind(skipped)})"]
+        bad = counted(sum(skipped.values()), "bad region")
+        told = [f"{printable(file.path.name)}: {bad} left out ({count_by_kind(skipped)})"]
         return replace(made, names=names, notes=(*made.notes, *told * bool(skipped)))
 
 

@@ -45,7 +45,7 @@ def detr(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     network = PLAIN_DETR.build()
     with torch.no_grad():
-        network.get_submodule("to_scores").weight.mul_(30)
+        network.get_parameter("to_scores.weight").mul_(30)
     run = RunFolder(tmp_path / "runs" / "detr")
     run.path.mkdir(parents=True)
     run.save_recipe(

@@ -3,7 +3,9 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +37,9 @@ from tests.tasks.joint.made import (
 )
 
 CPU = torch.device("cpu")
-WRITE = {
-    "answering": lambda root: user_questions(root, boxes=False),
-    "referring": lambda root: user_phrases(root, boxes=False),
+WRITE: dict[str, Callable[[Path], Path]] = {
+    "answering": partial(user_questions, boxes=False),
+    "referring": partial(user_phrases, boxes=False),
     "fitting": user_captions,
     "pretraining": user_captions,
 }
@@ -61,7 +63,8 @@ def located(settings: JointSettings, runs: KnownRuns | None = None) -> Sighted:
 def test_every_kind_learns_from_them(kind: str, who: str, tmp_path: Path, runs: KnownRuns) -> None:
     root = WRITE[kind](tmp_path / "data")
     says = {"boxes": str(file_of_boxes(root, labels=True)), "detector": str(runs.folder)}
-    task = prepared(kind, data=str(root), image=32, open_run=runs.open, **{who: says[who]})
+    given: dict[str, Any] = {who: says[who]}
+    task = prepared(kind, data=str(root), image=32, open_run=runs.open, **given)
     assert runs.opened == (who == "detector")  # for both splits
     model = model_for(task)
     if kind == "pretraining":
@@ -164,7 +167,7 @@ def test_images_of_which_nothing_is_known_stay_and_are_counted(
 def test_where_nothing_is_found_at_all_is_told_in_a_line(tmp_path: Path, runs: KnownRuns) -> None:
     root = user_captions(tmp_path / "data")
     with torch.no_grad():
-        runs.network.get_submodule("to_scores").weight.zero_()
+        runs.network.get_parameter("to_scores.weight").zero_()
     with pytest.raises(DataError) as raised:
         prepared(
             "pretraining", data=str(root), image=32, open_run=runs.open, detector=str(runs.folder)

@@ -73,6 +73,15 @@ class PartlyCompiled(Protocol):
 
 
 @runtime_checkable
+class SeesOnce(Protocol):
+    """A task that computes beforehand what a part of a model that never changes makes of data."""
+
+    def see_once(self, model: Any, device: torch.device, progress: Progress) -> list[str]:
+        """Do so where it can; batches then carry it. Lines for the user."""
+        ...
+
+
+@runtime_checkable
 class Batching(Protocol):
     """A data set in batches; every epoch has the same number of them."""
 
@@ -197,7 +206,8 @@ class OtherRun:
 OpenRun = Callable[[str, str], OtherRun]  # a folder, and the option that names it
 
 
-def _no_runs(folder: str, option: str) -> OtherRun:
+def no_runs(folder: str, option: str) -> OtherRun:
+    """Where nobody can open any."""
     raise ConfigError(f"{option} {printable(folder)} cannot be opened here; train by a recipe")
 
 
@@ -217,7 +227,7 @@ class Preparation:
     folder: Path | None = None
     start: Path | None = None
     device: torch.device = torch.device("cpu")  # noqa: RUF009
-    open_run: OpenRun = _no_runs
+    open_run: OpenRun = no_runs
     progress: Progress = silent
 
     @property

@@ -6,7 +6,6 @@ that was killed and started again computes the same numbers as one that was not.
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import reduce
@@ -20,7 +19,15 @@ from torch.nn.parallel import DistributedDataParallel
 from saccade.errors import CheckpointError, RunError, out_of_memory
 from saccade.models.protocol import Capturable
 from saccade.printable import printable
-from saccade.tasks.base import Batch, CountsItems, Fillable, PartlyCompiled, Task
+from saccade.tasks.base import (
+    Batch,
+    CountsItems,
+    Fillable,
+    PartlyCompiled,
+    Progress,
+    SeesOnce,
+    Task,
+)
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint
@@ -78,7 +85,6 @@ class _Pending:
 
 
 Event = Update | Validated | Skipped
-Watch = Callable[[Event], None]
 
 
 class Objective(nn.Module):
@@ -122,11 +128,10 @@ class Trainer:
         self._statistics = Statistics(self.model)
         self._pending: list[_Pending] = []
         self._parts: list[str] = []  # names of the losses
-        self.step, self.skipped, self.tokens_of_last = 0, 0, 0
+        self.step = self.skipped = self.tokens_of_last = self.best_step = self.stale = 0
         self.position = 0  # of the next micro-batch
         self.seen: int | None = 0  # tokens in all; None: a run of an earlier version did not count
         self.best: dict[str, float] = {}  # the figures of the best weights
-        self.best_step, self.stale = 0, 0
 
     @property
     def kept(self) -> nn.Module:
@@ -193,6 +198,14 @@ class Trainer:
             return position
         epoch, done = divmod(position, before)
         return epoch * now + done * now // before
+
+    def see_once(self, progress: Progress) -> list[str]:
+        """Compute what stays the same in all updates, as an update would; lines for the user."""
+        if not isinstance(self.task, SeesOnce):
+            return []
+        self._set_training()
+        with self._autocast():
+            return self.task.see_once(self.model, self.world.device, progress)
 
     def update(self) -> Update | Skipped:
         """One update of the weights, or none if the loss or the gradient is not finite."""

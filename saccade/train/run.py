@@ -151,13 +151,14 @@ def make_task(
         folder=folder,
         start=begin,
         device=device,
-        open_run=partial(_open_run, device),
+        open_run=partial(open_run, device),
         progress=lambda done, total: watch(DataProgress(done, total)),
     )
     return recipe.task.prepare(how)
 
 
-def _open_run(device: torch.device, folder: str, option: str) -> OtherRun:
+def open_run(device: torch.device, folder: str, option: str) -> OtherRun:
+    """A run with its best weights, on a device; `option` names it in messages."""
     run = RunFolder(Path(folder))
     try:
         network = run.load_model(device)
@@ -190,6 +191,7 @@ def _prepare(
     trainer = Trainer(model, task, recipe.train.definite(task.batches_per_epoch), world)
     _tell_sizes(trainer, watch)
     _, notes = restore(trainer, run)
+    notes += trainer.see_once(lambda done, total: watch(DataProgress(done, total)))
     if not fresh:
         differing = [replace(one, step=trainer.step) for one in differing]
         recipe = replace(recipe, changes=(*recipe.changes, *differing))

@@ -89,6 +89,24 @@ def advised(path: Path) -> set[str]:
     return {name for text in strings for name in re.findall(r"(?<!\S)--[a-z][\w.-]*\w", text)}
 
 
+TRAINED = (  # a recipe of each kind, and of the user's data where these ask for more
+    "transformer",
+    "gpt",
+    "show-attend-tell-photos",
+    "vit",
+    "detr",
+    "bert",
+    "bert-classify",
+    "vilbert",
+    "vilbert-questions",
+    "vilbert-retrieval",
+    "vilbert-referring",
+    "vilbert-choices",
+    "dvae",
+    "dalle",
+)
+
+
 def test_every_option_that_a_message_names_is_there(
     translator: Path,
     writer: Path,
@@ -107,22 +125,7 @@ def test_every_option_that_a_message_names_is_there(
     folders = (*texts, *seeing, *joint.values())
     runs = [str(folder) for folder in folders]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
-    recipes = (
-        "transformer",
-        "gpt",
-        "show-attend-tell-photos",
-        "vit",
-        "detr",
-        "bert",
-        "bert-classify",
-        "vilbert",
-        "vilbert-questions",
-        "vilbert-retrieval",
-        "vilbert-referring",
-        "dvae",
-        "vilbert-choices",
-    )
-    commands += [["train", name] for name in recipes]
+    commands += [["train", name] for name in TRAINED]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)
     known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}

@@ -12,10 +12,12 @@ from PIL import Image
 
 import saccade
 from saccade.app.kinds.joint_base import JointModel
+from saccade.data import shapes
 from saccade.errors import ConfigError, DataError, RunError
-from tests.app.joint_runs import BOXES, write_images
+from tests.app.joint_runs import BOXES, joint_run, write_images
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
+from tests.tasks.joint.made import user_questions
 from tests.tasks.joint.pair_tools import ANSWERS
 from tests.train.small import rewrite
 
@@ -189,7 +191,7 @@ def test_json_has_everything(joint: dict[str, Path], images: Path, capsys: Captu
 def test_a_detector_says_where_the_regions_are(
     joint: dict[str, Path], detector: Path, images: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("saccade.app.kinds.joint_regions.LEAST", 0.0)
+    monkeypatch.setattr("saccade.tasks.joint.detected.LEAST", 0.0)
     found = saccade.load(detector, device="cpu").predict(images / "0.png", threshold=0.0)
     boxes = list(dict.fromkeys(one.box for one in found.objects))
     expected = load_joint(joint["referring"]).predict(images / "0.png", "the ring", boxes)
@@ -337,6 +339,31 @@ def test_a_page_of_a_split_tells_what_is_right(
         assert page.stat().st_size > 100_000
     code, out, _ = run(capsys, "look", joint["referring"], "--split", "test", "--rows", 2)
     assert (code, out.count(" → ")) == (0, 2)
+
+
+def test_a_run_on_data_of_ones_own_is_scored_and_looked_at_with_its_detector(
+    detector: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("saccade.tasks.joint.detected.LEAST", 0.0)
+    own = shutil.copytree(detector, tmp_path / "detr")
+    data = user_questions(tmp_path / "data", boxes=False)
+    folder = joint_run(tmp_path / "own", "answering", data=str(data), detector=str(own))
+    code, out, _ = run(capsys, "eval", folder, "--split", "valid", "--json")
+    assert (code, json.loads(out)["questions"]) == (0, 1)
+    page = tmp_path / "page.html"
+    look = ("look", folder, "--split", "valid", "-o", page)
+    assert run(capsys, *look)[0] == 0
+    assert shapes.KINDS[0] in page.read_text()
+    shutil.rmtree(own)
+    for command in (("eval", folder, "--split", "valid"), look):
+        code, _, err = run(capsys, *command)
+        assert code == 2
+        assert (
+            "the detector that the run was trained with, which must stay where it was: "
+            f"{own} is not a run"
+        ) in err
+        assert err.count("\n") == 1
 
 
 def test_python_looks_at_what_it_predicted(

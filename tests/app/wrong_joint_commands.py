@@ -35,6 +35,18 @@ JOINT = [
     Wrong(f"predict {{ans}} dot.png {HERE} --boxes nofile.json", "nofile.json cannot be read"),
     Wrong(f"predict {{ans}} dot.png {HERE} --boxes broken.json", "broken.json is no JSON"),
     Wrong(f"predict {{ans}} few/ant/0.png {HERE} --boxes dot.jsonl", "dot.jsonl has no boxes of"),
+    Wrong(
+        "train vilbert --boxes dot.jsonl",
+        "boxes=dot.jsonl is of data of your own; give --data too, or leave --boxes out",
+    ),
+    Wrong(
+        "train vilbert --data few --boxes dot.jsonl --detector {det}",
+        "both say where regions are; leave one out",
+    ),
+    Wrong(
+        "train vilbert --data few --detector {det} --model.regions cells",
+        "looks at none; add --model.regions boxes, or leave --detector out",
+    ),
     Wrong(f"predict {{cel}} nofile.jpg {HERE}", "nofile.jpg does not exist; check the path"),
     Wrong(f"predict {{cel}} broken.png {HERE}", "broken.png: "),
     Wrong(f"predict {{cel}} folder {HERE}", "holds no images"),

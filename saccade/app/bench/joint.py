@@ -209,10 +209,11 @@ class Pretrain(SameBatch[GivenPairs]):
         alone = model.alone(batch.text, batch.types, regions.hidden(batch.emptied))
         found = model.joined(alone, batch.of)
         wrong = model.fits(model.joined(alone, batch.other)).float()
-        chosen, kinds = batch.chosen, batch.kinds
+        classes = torch.arange(model.config.region_classes, device=batch.kinds.device)
+        chosen, true = batch.chosen, (batch.kinds[:, None] == classes).float()
         losses = {
             "words": hidden_words(model, found, batch.at, batch.labels),
-            "regions": hidden_regions(model, found, regions, chosen, kinds, batch.tokens),
+            "regions": hidden_regions(model, found, regions, chosen, true, batch.tokens),
             "fit": fit_loss(model.fits(found).float(), wrong),
         }
         return {name: loss * batch.tokens for name, loss in losses.items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -29,6 +30,7 @@ from saccade.tasks.joint.pairs import (
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankWord
 from saccade.train.recipe import Recipe
+from saccade.train.run import open_run
 
 PixelSides = tuple[float, float, float, float]
 
@@ -239,7 +241,8 @@ def joint_loader(made: Callable[[JointTool, LoadedRun], PairTool]) -> Callable[[
     def load(run: LoadedRun) -> JointModel:
         settings = run.recipe.task
         assert isinstance(settings, JointSettings)
-        joint = JointTool(run.network, load_vocabulary(run), settings)
+        device = next(run.network.parameters()).device
+        joint = JointTool(run.network, load_vocabulary(run), settings, partial(open_run, device))
         return JointModel(run.name, run.recipe, made(joint, run))
 
     return load

@@ -312,6 +312,7 @@ def look_at_pairs(
     else:
         with counting("reading") as progress:
             read = known.read(models[0].tool.settings, options.split, progress)
+            read = read.located(models[0].tool.joint.places, progress)
         rows = ROWS if options.rows is None else options.rows
         subjects = split_subjects(read, rows, options.split, known.truth)
     if out is not None and page:

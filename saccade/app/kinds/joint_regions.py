@@ -8,12 +8,16 @@ import torch
 
 from saccade.app.kinds.detecting import DetectionModel
 from saccade.data.images.given import AnyImage, size_of
-from saccade.data.readers.images.region_files import PixelBox, pixel_box, read_region_file
+from saccade.data.readers.images.region_files import (
+    PixelBox,
+    likeliest,
+    pixel_box,
+    read_region_file,
+)
 from saccade.errors import ConfigError
+from saccade.tasks.joint.detected import find_regions
 from saccade.tasks.joint.pairs import PairTool, RegionBoxes
 from saccade.train.folder import RunFolder
-
-LEAST, MOST = 0.3, 36  # scores of objects that become regions, and how many do
 
 Regions = Callable[[AnyImage, str], RegionBoxes | None]  # of an image and its name
 
@@ -50,17 +54,16 @@ def _detected(run: str, device: str) -> Regions:
     model: DetectionModel = load(run, device=device)
 
     def regions(image: AnyImage, called: str) -> RegionBoxes:
-        prepared = model.prepare(image, name=called)
-        (found,) = model.predict_prepared([prepared], threshold=LEAST)
-        once = {one.box: PixelBox(one.box, one.label) for one in reversed(found.objects)}
-        return in_shares(list(once.values())[::-1][:MOST], found.size)
+        (found,) = find_regions(model.tool, model.tool.prepare(image, name=called)[None])
+        best = found.chances.argmax(dim=1).tolist()
+        return RegionBoxes(found.boxes, tuple(model.classes[kind] for kind in best))
 
     return regions
 
 
 def _from_file(path: Path) -> Regions:
     file = read_region_file(path)
-    return lambda image, called: in_shares(file.of(called), size_of(image, name=called))
+    return lambda image, called: in_shares(likeliest(file.of(called)), size_of(image, name=called))
 
 
 def in_shares(boxes: Sequence[PixelBox], size: tuple[int, int]) -> RegionBoxes:

@@ -5,15 +5,12 @@ settings. It appears at once and whole, or not at all; one process makes it whil
 image is checked against its checksum when it is first read (2.5 GB a second, in the first epoch).
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,10 +26,11 @@ from torch import Tensor
 from saccade.data.images.decode import ImageError, decode
 from saccade.data.images.members import Member
 from saccade.data.images.square import Fit, fit_square
+from saccade.data.whole_folders import INDEX, sealed_index, sync, whole_folder
 from saccade.errors import ConfigError, DataError, WriteError
 
 VERSION = 2  # of what is stored, and of how it is made
-IMAGES, INDEX = "images.npy", "index.json"
+IMAGES = "images.npy"
 _AHEAD = 8  # images in work for each thread
 
 
@@ -60,10 +58,7 @@ class ImageCache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        seal, _, raw = (folder / INDEX).read_bytes().partition(b"\n")
-        if seal.decode() != hashlib.sha256(raw).hexdigest():
-            raise ValueError(f"{folder / INDEX} is damaged, or of an earlier version")
-        index: dict[str, Any] = json.loads(raw)
+        index = sealed_index(folder)
         self.bad: dict[int, str] = {int(number): why for number, why in index["bad"].items()}
         self._images: np.ndarray[Any, np.dtype[np.uint8]] = np.load(folder / IMAGES, mmap_mode="r")
         self.digest: str = index["digest"]
@@ -115,19 +110,18 @@ def image_cache(
     if not members:
         raise ConfigError("there are no images to cache: give at least one")
     home = folder / f"images-{fingerprint(members, settings)[:32]}"
-    ready = _opened(home)
-    if ready is not None:
-        return ready
+
+    def fill(empty: Path) -> dict[str, Any]:
+        with (empty / IMAGES).open("wb") as file:
+            index = _write_images(file, members, settings, progress)
+            sync(file)
+        return index
+
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _alone(home.with_suffix(".lock")):
-            ready = _opened(home)  # another process may have made it while we waited
-            if ready is None:
-                _make(home, members, settings, progress)
+        return whole_folder(home, ImageCache, fill)
     except OSError as error:
         need = len(members) * 3 * settings.size**2
         raise WriteError(_why(error, folder, need)) from error
-    return ready or ImageCache(home)
 
 
 def fingerprint(images: Iterable[Member], settings: CacheSettings) -> str:
@@ -138,46 +132,6 @@ def fingerprint(images: Iterable[Member], settings: CacheSettings) -> str:
         place = [image.name, image.size, image.stamp, image.offset]
         digest.update(json.dumps(place).encode())
     return digest.hexdigest()
-
-
-def _opened(home: Path) -> ImageCache | None:
-    """The cache, if it is there and whole. One that was cut short is made anew."""
-    try:
-        return ImageCache(home)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-@contextmanager
-def _alone(lock: Path) -> Generator[None]:
-    """Wait for whoever holds the lock; the kernel frees it when its holder dies."""
-    no_link = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
-    with open(lock, "wb", opener=lambda path, _: os.open(path, no_link, 0o666)) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _make(
-    home: Path,
-    members: list[Member],
-    settings: CacheSettings,
-    progress: Callable[[int, int], None] | None,
-) -> None:
-    temporary = home.with_suffix(".tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by one that was killed
-    temporary.mkdir()
-    try:
-        with (temporary / IMAGES).open("wb") as file:
-            index = _write_images(file, members, settings, progress)
-            _sync(file)
-        with (temporary / INDEX).open("wb") as file:
-            raw = json.dumps(index).encode()
-            file.write(hashlib.sha256(raw).hexdigest().encode() + b"\n" + raw)
-            _sync(file)
-        shutil.rmtree(home, ignore_errors=True)  # what could not be opened
-        temporary.replace(home)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write_images(
@@ -196,7 +150,7 @@ def _write_images(
     )
     bad, sums = dict[int, str](), list[int]()
     digest, blank = hashlib.sha256(str(shape).encode()), np.zeros(shape[1:], np.uint8)
-    for number, image in enumerate(_decoded(members, settings)):
+    for number, image in enumerate(decoded(members, settings)):
         if isinstance(image, ImageError):
             bad[number] = image.reason
         pixels = (blank if isinstance(image, ImageError) else image.numpy()).tobytes()
@@ -208,7 +162,7 @@ def _write_images(
     return {"count": len(members), "bad": bad, "sums": sums, "digest": digest.hexdigest()}
 
 
-def _decoded(
+def decoded(
     members: list[Member], settings: CacheSettings
 ) -> Iterator[UInt8[Tensor, "3 H W"] | ImageError]:
     """Each image in order. Pillow decodes without holding the interpreter, so threads suffice."""
@@ -228,11 +182,6 @@ def _decoded(
             if not waiting:
                 return
             yield waiting.pop(0).result()
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _why(error: OSError, folder: Path, need: int) -> str:

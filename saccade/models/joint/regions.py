@@ -27,6 +27,13 @@ class SeenRegions(NamedTuple):
     boxes: Float[Tensor, "B n 4"]
     axis: Axis
 
+    @classmethod
+    def recalled(
+        cls, features: Float[Tensor, "B n F"], boxes: Float[Tensor, "B R 4"]
+    ) -> "SeenRegions":
+        """Regions of which the features are known; boxes are those of all but the whole image."""
+        return cls(features, _with_whole(boxes), Axis("regions"))
+
 
 class RegionRows(NamedTuple):
     """Regions end to end: those of image i are `starts[i]` up to `starts[i + 1]`.
@@ -127,6 +134,14 @@ class RegionEye(nn.Module):
         super().__init__()
         self.grid = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
         self.bins = config.bins if config.regions == "boxes" else 1
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it sees the same in the same images for ever: no weight of it learns, and no
+        part of it gathers statistics or drops anything.
+        """
+        parts, weights = self.grid.encoder.modules(), self.parameters()
+        return not any(p.training for p in parts) and not any(w.requires_grad for w in weights)
 
     @property
     def features(self) -> int:

@@ -187,6 +187,12 @@ class Vilbert(nn.Module):
             join.words.cross_attention.columns = join.regions.cross_attention.rows = seen.axis
         return seen
 
+    def recall(
+        self, features: Float[Tensor, "B n F"], boxes: Float[Tensor, "B R 4"]
+    ) -> SeenRegions:
+        """The same, of regions that were seen before."""
+        return SeenRegions.recalled(features.to(self.region_input.norm.weight.dtype), boxes)
+
     def alone(self, text: Rows, types: Int[Tensor, " words"], regions: RegionRows) -> Streams:
         """Both streams up to where they meet."""
         depths = self.config.depth, self.config.region_depth

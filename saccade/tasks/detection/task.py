@@ -198,11 +198,16 @@ class Best(NamedTuple):
     queries: Int[Tensor, " n"]
 
 
-def best_objects(found: Detections, *, classes: int) -> list[Best]:
-    """Those of each image; a query may stand for several where each class is scored by itself."""
+def class_chances(found: Detections, *, classes: int) -> Float[Tensor, "B Q C"]:
+    """How likely each query is to have found something of each class."""
     z = found.scores[-1].float()
     alone = z.shape[-1] > classes  # the last class is: nothing
-    chances = z.softmax(dim=-1)[..., :-1] if alone else z.sigmoid()  # (B, Q, C)
+    return z.softmax(dim=-1)[..., :-1] if alone else z.sigmoid()
+
+
+def best_objects(found: Detections, *, classes: int) -> list[Best]:
+    """Those of each image; a query may stand for several where each class is scored by itself."""
+    chances = class_chances(found, classes=classes)
     best = chances.flatten(1).topk(min(MOST, chances[0].numel()), dim=1)
     boxes = to_corners(found.boxes[-1].float()).clamp(0, 1)  # (B, Q, 4)
     rows = best.indices // classes

@@ -1,16 +1,13 @@
 """The user's questions, phrases or choices about images, with the regions that the data give."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from saccade.data.images.cache import CacheSettings
-from saccade.data.images.regions import fitted_boxes
-from saccade.data.images.square import Fit
 from saccade.data.readers.images.asked.cached import cached_asked
 from saccade.data.readers.images.asked.forms import AskedForm
 from saccade.data.readers.images.asked.read import asked_splits, read_asked
@@ -18,7 +15,7 @@ from saccade.data.readers.images.boxes.rows import header_size
 from saccade.errors import DataError
 from saccade.tasks.base import Progress
 from saccade.tasks.images import SomeImages, cache_folder
-from saccade.tasks.joint.data import UNKNOWN, JointSettings, Sighted
+from saccade.tasks.joint.data import UNKNOWN, JointSettings, Sighted, square_boxes
 from saccade.tasks.joint.task import TextsOfImages
 
 HELD_OUT = 20  # every so-many-th image is for validation, where the user gave no such split
@@ -72,6 +69,7 @@ def _read(
     kinds = [torch.full((len(some),), UNKNOWN) for some in boxes]
     images = SomeImages(cache, torch.tensor(kept))
     sighted = Sighted.of(images, boxes, kinds, (), good.summary())
+    sighted = replace(sighted, files=[good.images[number].image for number in kept])
     of_image = dict[int, list[Any]]()
     for item in good.items:
         of_image.setdefault(item.image, []).append(item)
@@ -79,9 +77,3 @@ def _read(
     texts = [tuple(text for item in some for text in item.said) for some in asked]
     every = [SaidOfImage(item, sizes[item.image]) for some in asked for item in some]
     return TextsOfImages(sighted, texts, [one for one in every for _ in one.item.said])
-
-
-def square_boxes(boxes: Any, size: tuple[int, int], fit: Fit) -> Float[Tensor, "n 4"]:
-    """Corners as shares of an image of that height and width, where they lie once it is square."""
-    given = torch.tensor(boxes, dtype=torch.float32).view(-1, 4)
-    return fitted_boxes(given, *size, fit).clamp(0, 1)

@@ -17,7 +17,8 @@ from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import LengthBound, shard_rows
 from saccade.tasks.images import some_of_each
-from saccade.tasks.joint.data import UNKNOWN, Sighted
+from saccade.tasks.joint.data import Sighted
+from saccade.tasks.joint.seen_once import SeenOnce
 from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
 
 ROUND = 256  # filled batches have so many words, or a multiple, and so many regions
@@ -30,39 +31,44 @@ Sees = Literal["both", "question", "image"]  # a question is any text
 class Glimpse(NamedTuple):
     """Images, and which of their regions there are, counted over all images.
 
-    `slots` bounds how many there are of each, in batches that are filled up.
+    `slots` bounds how many there are of each, in batches that are filled up. In place of images
+    there may be the `features` of all their regions, the whole image first, as they were seen.
     """
 
-    images: UInt8[Tensor, "B 3 H W"]
+    images: UInt8[Tensor, "B 3 H W"] | None
     boxes: Float[Tensor, "B R 4"]
     which: Rows
     slots: int | None = None
+    features: Float[Tensor, "B n F"] | None = None
 
     @classmethod
     def of(
         cls,
-        images: UInt8[Tensor, "B 3 H W"],
+        images: UInt8[Tensor, "B 3 H W"] | None,
         boxes: Float[Tensor, "B R 4"],
         counts: Int[Tensor, " B"],
     ) -> "Glimpse":
         """So many of the boxes of each are there; the whole image comes before them."""
         slots, there = boxes.shape[1] + 1, counts + 1
-        places = torch.arange(slots).expand(len(images), -1)
-        numbers = torch.arange(len(images))[:, None] * slots + places
+        places = torch.arange(slots).expand(len(boxes), -1)
+        numbers = torch.arange(len(boxes))[:, None] * slots + places
         return cls(images, boxes, Rows.of(numbers[places < there[:, None]], there))
 
     def to(self, device: torch.device) -> "Glimpse":
-        images, boxes = (x.to(device, non_blocking=True) for x in self[:2])
-        return Glimpse(images, boxes, self.which.to(device), self.slots)
+        return self._each(lambda x: x.to(device, non_blocking=True), self.which.to(device))
 
     def pinned(self) -> "Glimpse":
-        images, boxes = (x.pin_memory() for x in self[:2])
-        return Glimpse(images, boxes, self.which.pinned(), self.slots)
+        return self._each(lambda x: x.pin_memory(), self.which.pinned())
+
+    def _each(self, move: Callable[[Tensor], Tensor], which: Rows) -> "Glimpse":
+        images, features = (None if x is None else move(x) for x in (self.images, self.features))
+        return Glimpse(images, move(self.boxes), which, self.slots, features)
 
     @property
     def shape(self) -> Hashable:
-        sizes = *self.images.shape, *self.boxes.shape
-        return *sizes, *self.which.shape, self.which.rectangular, self.slots
+        shown = (None if x is None else tuple(x.shape) for x in (self.images, self.features))
+        sizes = *shown, *self.boxes.shape, *self.which.shape
+        return *sizes, self.which.rectangular, self.slots
 
     def filled(self) -> "Glimpse":
         """With as many regions as many others have, unless all images have equally many."""
@@ -136,7 +142,11 @@ def _rounded(count: int, to: int) -> int:
 def seen_regions(model: Vilbert, seen: Glimpse) -> RegionRows:
     """The regions of a batch as a model sees them."""
     boxes = model.config.regions == "boxes"
-    found = model.see(seen.images, seen.boxes if boxes else None)
+    if seen.features is not None:
+        found = model.recall(seen.features, seen.boxes)
+    else:
+        assert seen.images is not None
+        found = model.see(seen.images, seen.boxes if boxes else None)
     return RegionRows.of(found, seen.which if boxes else None, seen.slots)
 
 
@@ -156,12 +166,14 @@ class SightedTexts:
     """Images with texts as tokens: those about image i are `first[i]` up to `first[i + 1]`.
 
     Texts come in rows, which stay together: `sizes` has how many texts each has, mostly one.
+    `seen` is what a model that never changes sees of all images, where that was computed before.
     """
 
     sighted: Sighted
     texts: TextRows
     first: Int[Tensor, " boundaries"]
     sizes: Int[Tensor, " rows"]
+    seen: SeenOnce | None = None
 
     @classmethod
     def of(
@@ -230,14 +242,14 @@ class SightedTexts:
         return f"{self.sighted.fingerprint()} {self.texts.lines.tokens.fingerprint()}"
 
     def glimpse(self, images: Int[Tensor, " B"]) -> Glimpse:
-        """Some images with their regions."""
-        sighted = self.sighted
-        return Glimpse.of(sighted.images[images], sighted.boxes[images], sighted.counts[images])
-
-    def kinds(self, images: Int[Tensor, " B"]) -> Int[Tensor, "B n"]:
-        """The class of each region that images may have; that of the whole image is none."""
-        kinds = self.sighted.kinds[images]
-        return torch.cat([kinds.new_full((len(images), 1), UNKNOWN), kinds], dim=1)
+        """Some images with their regions, or what was seen of these before."""
+        sighted, seen = self.sighted, self.seen
+        pixels = sighted.images[images] if seen is None else None
+        made = Glimpse.of(pixels, sighted.boxes[images], sighted.counts[images])
+        if seen is None:
+            return made
+        cells = made.boxes if seen.cells is None else seen.cells.expand(len(images), -1, -1)
+        return made._replace(boxes=cells.contiguous(), features=seen.features(images))
 
     def batch(
         self,

@@ -18,5 +18,6 @@ def read_captions(settings: JointSettings, split: str | None, progress: Progress
     read = read_captioned(
         CaptioningSettings(**{name: vars(settings)[name] for name in SAME}), split, progress
     )
-    sighted = Sighted.without_boxes(read.images, len(read), read.report)
+    files = [row.image for row in read.rows]
+    sighted = Sighted.without_boxes(read.images, files, read.report)
     return TextsOfImages(sighted, read.captions, [None for some in read.captions for _ in some])

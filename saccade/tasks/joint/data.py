@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -12,12 +12,16 @@ from torch import Tensor
 from saccade.config import ModelConfig, check_positive
 from saccade.data import shapes
 from saccade.data.boxes import to_corners
+from saccade.data.images.members import Member
+from saccade.data.images.regions import fitted_boxes
 from saccade.data.images.square import Fit
+from saccade.data.kept_rows import KeptRows
 from saccade.data.shapes import Scene, ShapesSettings
 from saccade.data.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.models.joint.config import RegionKind, VilbertConfig
-from saccade.tasks.base import Progress, TextSettings, check_split
+from saccade.printable import printable
+from saccade.tasks.base import Progress, TextSettings, check_split, refuse_without_data
 from saccade.tasks.images import Augmenting, ImageSource, digest, draw_scenes
 from saccade.tasks.tokenizer import learnt
 
@@ -36,6 +40,9 @@ class JointSettings(TextSettings):
         fit: how an image becomes square: cut, squeezed, or filled up with grey.
         augment: vary images while training: mirrored (not where left and right are said), or
             mirrored and cut out at random.
+        boxes: a file that says where the regions of your images are, where their rows do not:
+            .jsonl with image and boxes in pixels, or COCO's.
+        detector: a run that finds objects, which become the regions, where rows do not give them.
         level: tokens are words, byte pairs trained on the texts, or characters.
         vocabulary: how many tokens at most.
         lowercase: read texts in lower case.
@@ -46,6 +53,7 @@ class JointSettings(TextSettings):
     """
 
     budget_unit: ClassVar[str] = "texts"
+    places: ClassVar[frozenset[str]] = frozenset({"data", "boxes", "detector"})
     decides: ClassVar[Mapping[str, Any]]  # of a model, whatever the data are
     placed: ClassVar[bool] = False  # whether what is true of a text is a place in its image
     masks: ClassVar[bool] = False  # whether the tokenizer needs a token for hidden words
@@ -53,6 +61,8 @@ class JointSettings(TextSettings):
     image: int = 64
     fit: Fit = "crop"
     augment: Augmenting = "none"
+    boxes: str = ""
+    detector: str = ""
     level: Level = "words"
     vocabulary: int = 10_000
     lowercase: bool = True
@@ -64,12 +74,18 @@ class JointSettings(TextSettings):
 
     def __post_init__(self) -> None:
         check_positive(self, "image", "vocabulary", "longest", "texts", "scenes")
+        if self.boxes and self.detector:
+            raise ConfigError(
+                f"boxes={printable(self.boxes)} and detector={printable(self.detector)} both say "
+                "where regions are; leave one out"
+            )
 
     @property
     def announcement(self) -> str:
         """What is about to happen, for it may take a while."""
         if self.data:
-            return f"reading {self.data}"
+            finds = f"; {printable(self.detector)} finds the objects of its images, once"
+            return f"reading {self.data}{finds * bool(self.detector)}"
         return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
 
     def check(self, model: ModelConfig) -> None:
@@ -78,6 +94,14 @@ class JointSettings(TextSettings):
                 f"{type(model).__name__} does not read images and texts together; take one that "
                 "does: vilbert-nano"
             )
+        refuse_without_data(self, "boxes", "detector")
+        for name in ("boxes", "detector"):
+            if vars(self)[name] and model.regions != "boxes":
+                raise ConfigError(
+                    f"{name}={printable(vars(self)[name])} says where boxes are, and regions="
+                    f"{model.regions} looks at none; add --model.regions boxes, or leave --{name} "
+                    "out"
+                )
         if self.augment != "none" and not self.data:
             raise ConfigError(
                 f"augment={self.augment} mirrors images, and texts about shapes say left and "
@@ -111,11 +135,22 @@ def said_of_shapes(settings: ShapesSettings) -> Iterator[str]:
         yield from (one.text for one in shapes.referring(scene))
 
 
+class FoundClasses(NamedTuple):
+    """How likely each region is of each class: rows of `chances` end to end, and where those of
+    each image begin; UNKNOWN where nobody was asked.
+    """
+
+    rows: KeptRows
+    first: Int[Tensor, " I"]
+
+
 @dataclass(frozen=True)
 class Sighted:
     """Images of one split and the regions of each, filled up to as many; boxes are corners.
 
-    `kinds` are the classes of regions by number, UNKNOWN where nobody has named one.
+    `kinds` are the classes of regions by number, UNKNOWN where nobody has named one; `found` has
+    what a detector says of them. `files` are where the user's images come from, `notes` lines for
+    the user. `basis` is what found boxes depend on: another machine finds slightly other ones.
     """
 
     images: ImageSource
@@ -125,6 +160,10 @@ class Sighted:
     names: tuple[str, ...]
     report: str
     scenes: list[Scene] = field(default_factory=list[Scene])
+    files: list[Member] = field(default_factory=list[Member])
+    found: FoundClasses | None = None
+    notes: tuple[str, ...] = ()
+    basis: str = ""
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -148,22 +187,51 @@ class Sighted:
         return cls(images, filled, counts, known, names, report, scenes or [])
 
     @classmethod
-    def without_boxes(cls, images: ImageSource, count: int, report: str) -> "Sighted":
-        """For models that look at the cells of a grid."""
-        nothing = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
-        return cls.of(images, [nothing[0]] * count, [nothing[1]] * count, (), report)
+    def without_boxes(cls, images: ImageSource, files: list[Member], report: str) -> "Sighted":
+        """For models that look at the cells of a grid, or until somebody says where regions are."""
+        boxes, kinds = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
+        made = cls.of(images, [boxes] * len(files), [kinds] * len(files), (), report)
+        return replace(made, files=files)
 
     def check(self, regions: RegionKind) -> None:
         """Refuse a model that looks at boxes where nobody has given any."""
         if regions == "boxes" and not self.counts.any():
             raise DataError(
-                f"{self.report}: they give no boxes, and regions=boxes looks at nothing else; give "
-                "each image its boxes (JSON Lines of questions or phrases), or pass "
-                "--model.regions cells"
+                f"{self.report}: they give no boxes, and regions=boxes looks at nothing else; name "
+                "a detector with --detector RUN or a file of boxes with --boxes FILE, give each "
+                "image its boxes (JSON Lines of questions or phrases), or pass --model.regions "
+                "cells"
             )
+
+    def classes(self, images: Int[Tensor, " B"]) -> Float[Tensor, "B n C"]:
+        """How likely each region that images may have is of each class: all zero where nobody has
+        said, as of the whole image, which is the first.
+        """
+        most, classes = self.boxes.shape[1], torch.arange(len(self.names))
+        made = torch.zeros(len(images), most + 1, len(classes))
+        if self.found is None:
+            made[:, 1:] = (self.kinds[images][..., None] == classes).float()
+            return made
+        first, places = self.found.first[images][:, None], torch.arange(most)
+        there = (places < self.counts[images][:, None]) & (first != UNKNOWN)
+        made[:, 1:][there] = self.found.rows.take("chances", (first + places)[there])
+        return made
+
+    def labels(self, image: int) -> tuple[str, ...]:
+        """What its regions are called, where anybody knows."""
+        if self.scenes:
+            return tuple(f"{one.colour} {one.kind}" for one in self.scenes[image].objects)
+        if not self.names:
+            return ()
+        best = self.classes(torch.tensor([image]))[0, 1 : 1 + int(self.counts[image])].max(dim=1)
+        return tuple(
+            self.names[kind] if likely else "" for likely, kind in zip(*(x.tolist() for x in best))
+        )
 
     def fingerprint(self) -> str:
         """Changes when an image does, or a region."""
+        if self.basis:
+            return self.basis
         made = hashlib.sha256()
         for part in (self.boxes, self.counts, self.kinds):
             made.update(part.numpy().tobytes())
@@ -186,3 +254,9 @@ def drawn_scenes(settings: JointSettings, split: str, progress: Progress) -> Sig
     ]
     report = f"{count:,} scenes of shapes, split {split}"
     return Sighted.of(images, boxes, kinds, shapes.KINDS, report, scenes)
+
+
+def square_boxes(boxes: Any, size: tuple[int, int], fit: Fit) -> Float[Tensor, "n 4"]:
+    """Corners as shares of an image of that height and width, where they lie once it is square."""
+    given = torch.as_tensor(boxes, dtype=torch.float32).view(-1, 4)
+    return fitted_boxes(given, *size, fit).clamp(0, 1)

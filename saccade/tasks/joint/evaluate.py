@@ -37,8 +37,11 @@ from saccade.tasks.joint.tool import JointTool
 ALL = LengthBound(1 << 30, "")
 
 
-def encoded(tool: JointTool, read: TextsOfImages, what: str) -> tuple[SightedTexts, list[Any]]:
+def encoded(
+    tool: JointTool, read: TextsOfImages, what: str, progress: Progress = silent
+) -> tuple[SightedTexts, list[Any]]:
     """What was read as tokens, and what is true of each text that the model can take."""
+    read = read.located(tool.places, progress)
     read.sighted.check(tool.model.config.regions)
     longest = tool.model.longest
     bound = ALL if longest is None else LengthBound(longest, "--model.longest")
@@ -59,7 +62,7 @@ def evaluate_answers(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """How right the likeliest answers are, by what people said; by what questions take as well."""
-    data, truth = encoded(tool, read_questions(settings, split, reading), "questions")
+    data, truth = encoded(tool, read_questions(settings, split, reading), "questions", reading)
     begun, found, by_kind = time.perf_counter(), list[float](), dict[str, list[float]]()
     for images, texts, of in in_order(data):
         batch = data.batch(images, texts, of).to(tool.device)
@@ -92,7 +95,7 @@ def evaluate_fitting(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Images found by sentences, and sentences by images, each among all of the split."""
-    data, _ = encoded(tool, read_captions(settings, split, reading), "sentences")
+    data, _ = encoded(tool, read_captions(settings, split, reading), "sentences", reading)
     begun, images = time.perf_counter(), torch.arange(len(data.sighted))
     found = recalls(
         tool.model, data, images, tool.device, shortlist=settings.shortlist, progress=progress
@@ -117,7 +120,7 @@ def evaluate_referring(
 ) -> dict[str, Any]:
     """How often the likeliest region shares half of the true box; and by chance."""
     read = read_phrases(settings, split, reading)
-    data, truth = encoded(tool, read, "phrases")
+    data, truth = encoded(tool, read, "phrases", reading)
     begun, right = time.perf_counter(), list[bool]()
     for images, texts, of in in_order(data):
         boxes = torch.stack([truth[text] for text in texts.tolist()])
@@ -173,7 +176,7 @@ def evaluate_pretraining(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Hidden words told with the image at hand, and captions told from those of the next image."""
-    data, _ = encoded(tool, read_captions(settings, split, reading), "captions")
+    data, _ = encoded(tool, read_captions(settings, split, reading), "captions", reading)
     masking, model = fixed_hiding(tool.vocabulary, settings), tool.model
     begun, done, loss = time.perf_counter(), 0, 0.0
     right, told = [0, 0], list[bool]()

@@ -12,7 +12,6 @@ from saccade.data.boxes import iou
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
-from saccade.tasks.joint.data import UNKNOWN
 
 HIDDEN = 0.15  # share of the regions that are chosen
 EMPTIED = 0.9  # of these; the others stay to be seen
@@ -56,26 +55,26 @@ def hidden_regions(
     found: Streams,
     regions: RegionRows,
     chosen: Bool[Tensor, " n"],
-    kinds: Int[Tensor, " every"],
+    true: Float[Tensor, "every C"],
     pairs: int,
 ) -> Float[Tensor, ""]:
     """KL to what the regions are known to be; else how far their features are told wrongly.
 
-    mean over chosen regions of  −Σ p log q        p: one class, so its entropy is zero
+    mean over chosen regions of  Σ p (log p − log q)        p: what a detector says, or one class
                                  or mean (f − f̂)²
 
-    Only the first so many `pairs` are asked.
+    Where all of p is zero nobody knows, and nothing is asked. Only the first so many `pairs` are.
     """
     assert found.beside is not None, "words and regions have not met"
     which, told = found.beside.which, model.told(found).float()
     asked = chosen[which] & (found.beside.pair < pairs)
     if model.config.region_classes:
-        label = kinds[which]
-        asked = asked & (label != UNKNOWN)
-        each = F.cross_entropy(told, label.clamp_min(0), reduction="none")
+        p = true[which].to(told)
+        asked = asked & (p > 0).any(dim=1)
+        each = F.kl_div(told.log_softmax(dim=1), p, reduction="none").sum(dim=1)
     else:
-        true = F.layer_norm(regions.features.detach().float(), regions.features.shape[-1:])
-        each = (told - true[which]).square().mean(dim=1)
+        seen = F.layer_norm(regions.features.detach().float(), regions.features.shape[-1:])
+        each = (told - seen[which]).square().mean(dim=1)
     return (each * asked).sum() / asked.sum().clamp_min(1)
 
 

@@ -111,10 +111,10 @@ class JointPretraining(JointLearning):
         chosen, emptied = choose_regions(regions, overlap=model.config.regions == "boxes")
         alone = model.alone(batch.text, batch.types, regions.hidden(emptied))
         found = model.joined(alone, batch.of)
-        kinds = asked["kinds"].flatten()[batch.seen.which.tokens]
+        true = asked["classes"].flatten(0, 1)[batch.seen.which.tokens]
         losses = {
             "words": hidden_words(model, found, asked["at"], asked["labels"]),
-            "regions": hidden_regions(model, found, regions, chosen, kinds, batch.texts),
+            "regions": hidden_regions(model, found, regions, chosen, true, batch.texts),
             **fitting(model, alone, batch, model.fits(found)),
         }
         return {name: loss * batch.tokens for name, loss in losses.items()}
@@ -156,14 +156,15 @@ def hidden_batch(
     more = -len(hidden.at) % SLOTS
     at = torch.cat([hidden.at, hidden.at.new_zeros(more)])
     labels = torch.cat([hidden.labels, hidden.labels.new_full((more,), IGNORED)])
-    return batch._replace(asked={"at": at, "labels": labels, "kinds": data.kinds(images)})
+    classes = data.sighted.classes(images)
+    return batch._replace(asked={"at": at, "labels": labels, "classes": classes})
 
 
 def fitting(
     model: Vilbert, alone: Any, batch: JointBatch, right: Float[Tensor, " T"]
 ) -> dict[str, Float[Tensor, ""]]:
     """Texts with their images against texts with others; before they meet, too."""
-    T, images = batch.texts, len(batch.seen.images)
+    T, images = batch.texts, len(batch.seen.boxes)
     z = model.compared(alone)[:T, :images].float() if model.contrast is not None else None
     losses = dict[str, Tensor]()
     wrong = None

@@ -15,9 +15,9 @@ from saccade.data.readers.images.asked.forms import REFERRING
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, Task
-from saccade.tasks.joint.asked import read_about_images, square_boxes
+from saccade.tasks.joint.asked import read_about_images
 from saccade.tasks.joint.batch import JointBatch, seen_regions
-from saccade.tasks.joint.data import JointSettings, drawn_scenes
+from saccade.tasks.joint.data import JointSettings, drawn_scenes, square_boxes
 from saccade.tasks.joint.task import JointLearning, TextsOfImages
 
 MEANT = 0.5  # a region that shares so much with the true box is right

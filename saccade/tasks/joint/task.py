@@ -15,9 +15,11 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress
-from saccade.tasks.images import augmentation, varied
+from saccade.tasks.images import augmentation, cache_folder, varied
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
+from saccade.tasks.joint.boxes import RegionPlaces
 from saccade.tasks.joint.data import JointSettings, Sighted, said_of_shapes
+from saccade.tasks.joint.seen_once import see_once
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 VALIDATED = 64  # images at a time
@@ -35,6 +37,10 @@ class TextsOfImages(NamedTuple):
     truth: list[Any]
     sizes: list[int] | None = None
 
+    def located(self, places: RegionPlaces, progress: Progress) -> "TextsOfImages":
+        """With the regions of images of which the data do not say where they are."""
+        return self._replace(sighted=places(self.sighted, progress))
+
 
 class JointLearning(ABC):
     """Implements `Task[JointBatch]` but for what is asked."""
@@ -48,12 +54,20 @@ class JointLearning(ABC):
     def __init__(self, settings: Any, how: Preparation) -> None:
         joint: JointSettings = settings
         self.seed, self._most, self._decides = how.seed, joint.texts, joint.decides
-        train, valid = (self.read(split, how.progress) for split in ("train", "valid"))
+        places = RegionPlaces(joint, how.open_run)
+        train, valid = (
+            self.read(split, how.progress).located(places, how.progress)
+            for split in ("train", "valid")
+        )
         own = (text for some in train.texts for text in some)
         every = own if joint.data else said_of_shapes(joint.shapes)
         self.vocabulary = trained_tokenizer(joint, every, how, masks=joint.masks)
         bound = how.bound(joint.longest, "--longest")
-        self.report = [f"train: {train.sighted.report}", f"valid: {valid.sighted.report}"]
+        self.report = [
+            f"{split}: {line}"
+            for split, read in (("train", train), ("valid", valid))
+            for line in (read.sighted.report, *read.sighted.notes)
+        ]
         self.names = train.sighted.names
         found = list[tuple[SightedTexts, list[Any]]]()
         for name, side in (("training", train), ("validation", valid)):
@@ -124,8 +138,26 @@ class JointLearning(ABC):
 
     def varied(self, batch: JointBatch) -> JointBatch:
         """With images that are never quite the same, where a model learns from them."""
+        if batch.seen.images is None:
+            return batch
         images = varied(self._vary, batch.seen.images, batch.drawn)
         return batch._replace(seen=batch.seen._replace(images=images))
+
+    def see_once(self, model: Vilbert, device: torch.device, progress: Progress) -> list[str]:
+        """Where neither images nor what looks at them change, look once; else each time anew."""
+        if self._vary.steps or not model.eye.fixed:
+            return []
+        try:
+            train, valid = (
+                replace(data, seen=see_once(model, data.sighted, device, progress))
+                for data in (self._train, self._valid)
+            )
+        except OSError as error:
+            why = f"what it sees cannot be kept in {cache_folder()} ({error.strerror})"
+            return [f"the image encoder looks at every image again and again, for {why}"]
+        self._train, self._valid = train, valid
+        count = len(train.sighted) + len(valid.sighted)
+        return [f"the image encoder stays as it is, and has looked at {count:,} images once"]
 
     def made(
         self,

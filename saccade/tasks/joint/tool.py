@@ -16,10 +16,13 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.joint.vilbert import Vilbert
 from saccade.printable import printable
+from saccade.tasks.base import OpenRun, no_runs
 from saccade.tasks.joint.batch import Glimpse
+from saccade.tasks.joint.boxes import RegionPlaces
 from saccade.tasks.joint.data import JointSettings
 
 BATCH, GPU_BATCH = 16, 128  # images at a time
+DETECTOR = "the detector that the run was trained with, which must stay where it was"
 
 
 class SightedImage(NamedTuple):
@@ -32,9 +35,16 @@ class SightedImage(NamedTuple):
 class JointTool:
     """A model that reads images and texts together, and how both are made to fit."""
 
-    def __init__(self, model: nn.Module, vocabulary: Vocabulary, settings: JointSettings) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        vocabulary: Vocabulary,
+        settings: JointSettings,
+        open_run: OpenRun = no_runs,
+    ) -> None:
         assert isinstance(model, Vilbert)
         self.model, self.vocabulary, self.settings = model.eval(), vocabulary, settings
+        self.places = RegionPlaces(settings, open_run, DETECTOR)
         self.device = next(model.parameters()).device
 
     @property

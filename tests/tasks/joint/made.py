@@ -1,18 +1,25 @@
 """A small ViLBERT, tasks on a few scenes of shapes, and data of a user's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from saccade.data import shapes
+from saccade.models.detection.detr import Detr
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import Preparation
+from saccade.tasks.base import OpenRun, OtherRun, Preparation, no_runs
+from saccade.tasks.detection.data import DetectionSettings
+from saccade.tasks.detection.detector import ObjectDetector
+from saccade.tasks.detection.task import ASSET
 from saccade.tasks.joint.answering import Answering, AnsweringSettings
 from saccade.tasks.joint.choosing import Choosing, ChoosingSettings
 from saccade.tasks.joint.fitting import Fitting, FittingSettings
 from saccade.tasks.joint.pretraining import JointPretraining, JointPretrainingSettings
 from saccade.tasks.joint.referring import Referring, ReferringSettings
+from tests.app.look.detectors import CONFIGS
 from tests.data.images_made import in_folder, picture, rows
 from tests.models import zoo
 
@@ -47,10 +54,13 @@ TASKS: dict[str, tuple[type[Any], type[Any]]] = {
 VALID = 9  # scenes to validate on
 
 
-def prepared(kind: str, *, budget: int = 30, seed: int = 0, **settings: Any) -> Any:
+def prepared(
+    kind: str, *, budget: int = 30, seed: int = 0, open_run: OpenRun = no_runs, **settings: Any
+) -> Any:
     task, kind_of_settings = TASKS[kind]
     given = settings if "data" in settings else {**SMALL, **settings}
-    return task(kind_of_settings(**given), Preparation(budget=budget, seed=seed))
+    how = Preparation(budget=budget, seed=seed, open_run=open_run)
+    return task(kind_of_settings(**given), how)
 
 
 def model_for(
@@ -111,3 +121,46 @@ def user_captions(root: Path, images: int = 24) -> Path:
         for n, name in enumerate(files)
     ]
     return in_folder(root, {**files, "metadata.jsonl": rows(*said)})
+
+
+def file_of_boxes(
+    root: Path, images: int = 24, *, labels: bool = False, name: str = "boxes.jsonl"
+) -> Path:
+    """The boxes that `user_questions` has in its rows, in a file of their own."""
+    sides = [[4, 8, 20, 36], [0, 0, 8, 8], [20, 20, 40, 40]]
+    kinds = ["cat", "dog", ""]
+    said = [
+        {"image": f"{n:02}.png", "boxes": sides[: 1 + n % 3]}
+        | ({"labels": kinds[: 1 + n % 3]} if labels else {})
+        for n in range(images)
+    ]
+    (root / name).write_bytes(rows(*said))
+    return root / name
+
+
+class KnownRuns:
+    """A detector of shapes with fresh weights, loud enough to be sure of something, for whoever
+    opens it; and how often that was.
+    """
+
+    def __init__(
+        self, folder: Path, *, kind: str = "plain", loud: float = 30, seed: int = 0
+    ) -> None:
+        torch.manual_seed(seed)
+        self.network = CONFIGS[kind].build()
+        assert isinstance(self.network, Detr)
+        with torch.no_grad():
+            self.network.to_scores.weight.mul_(loud)
+        self.folder, self.opened = folder, 0
+        self.task = DetectionSettings(image=32)
+        folder.mkdir(parents=True)
+        (folder / ASSET).write_text(json.dumps({"names": shapes.KINDS}))
+
+    @property
+    def detector(self) -> ObjectDetector:
+        return ObjectDetector(self.network, shapes.KINDS, self.task)
+
+    def open(self, folder: str, option: str) -> OtherRun:
+        assert folder == str(self.folder)
+        self.opened += 1
+        return OtherRun(self.folder, self.task, self.network)

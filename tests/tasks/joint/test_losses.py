@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -68,8 +69,8 @@ class Seen:
         self.regions = regions_of(COUNTS, model.eye.features, slots=slots)
         self.found = read(model, TEXTS, self.regions, OF)
 
-    def loss(self, chosen: Tensor, kinds: Tensor, pairs: int = len(TEXTS)) -> Tensor:
-        return hidden_regions(self.model, self.found, self.regions, chosen, kinds, pairs)
+    def loss(self, chosen: Tensor, true: Tensor, pairs: int = len(TEXTS)) -> Tensor:
+        return hidden_regions(self.model, self.found, self.regions, chosen, true, pairs)
 
     def asked(self, chosen: Tensor, pairs: int = len(TEXTS)) -> list[tuple[int, int]]:
         """Pair by pair, where a chosen region's state lies and which of all it is."""
@@ -80,6 +81,14 @@ class Seen:
 
 CHOSEN = torch.tensor([0, 1, 0, 0, 0, 1, 1, 0, 0, 1]).bool()
 KINDS = torch.tensor([UNKNOWN, 2, 1, UNKNOWN, UNKNOWN, 0, UNKNOWN, 3, 4, 4])
+ONE_EACH = (KINDS[:, None] == torch.arange(5)).double()
+
+
+def said_by_a_detector(seed: int) -> Tensor:
+    """Of some regions nobody has said anything."""
+    said = (3 * drawn(len(KINDS), 5, seed=seed)).softmax(dim=1)
+    said[0, :3] = 0  # what is impossible costs nothing
+    return (said / said.sum(dim=1, keepdim=True)).masked_fill(KINDS[:, None] == UNKNOWN, 0)
 
 
 @pytest.mark.parametrize("slots", [None, SLOTS])
@@ -95,8 +104,66 @@ def test_classes_of_hidden_regions_are_told_by_their_logarithms(
     total = 0.0
     for at, kind in known:
         total -= told[at][kind] - math.log(sum(map(math.exp, told[at])))
-    loss = seen.loss(CHOSEN, KINDS, pairs)
+    loss = seen.loss(CHOSEN, ONE_EACH, pairs)
     assert loss.item() == pytest.approx(total / len(known), rel=1e-5)
+
+
+@given(seed=seeds)
+def test_what_a_detector_says_of_hidden_regions_is_told_by_the_kl_divergence(seed: int) -> None:
+    with torch.no_grad():
+        seen, true = Seen(built()), said_by_a_detector(seed)
+        told = seen.model.told(seen.found).float().double()
+    assert seen.found.beside is not None
+    asked = [(at, r) for at, r in seen.asked(CHOSEN) if KINDS[r] != UNKNOWN]
+    at, regions = torch.tensor(asked).T
+    log_q = told[at].log_softmax(dim=1)
+    expected = F.kl_div(log_q, true[regions], reduction="sum") / len(asked)
+    by_hand = sum(
+        p * (math.log(p) - float(log_q[row, kind]))
+        for row, region in enumerate(regions.tolist())
+        for kind, p in enumerate(true[region].tolist())
+        if p > 0
+    )
+    assert expected.item() == pytest.approx(by_hand / len(asked), rel=1e-6)
+    found = seen.loss(CHOSEN, true).item()
+    assert found == pytest.approx(expected.item(), rel=1e-5)
+    assert found > 0
+
+
+def test_its_gradient_is_that_of_the_plain_formula() -> None:
+    model, true = built(), said_by_a_detector(3)
+    weights, seen = list(model.parameters()), Seen(model)
+    asked = [(at, r) for at, r in seen.asked(CHOSEN) if KINDS[r] != UNKNOWN]
+    q = model.told(seen.found).softmax(dim=1)
+    plain = torch.stack(
+        [
+            p * (p.log() - q[at, kind].log())
+            for at, r in asked
+            for kind, p in enumerate(true[r])
+            if p
+        ]
+    )
+    expected = torch.autograd.grad(plain.sum() / len(asked), weights, allow_unused=True)
+    found = torch.autograd.grad(Seen(model).loss(CHOSEN, true), weights, allow_unused=True)
+    told = 0
+    for one, other in zip(found, expected):
+        pair: tuple[Tensor | None, Tensor | None] = (one, other)
+        if pair == (None, None):
+            continue
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+        told += bool(one.any())
+    assert told
+
+
+@torch.no_grad()
+def test_who_says_what_the_detector_says_loses_nothing() -> None:
+    seen, true = Seen(built()), torch.zeros_like(ONE_EACH)
+    at, region = seen.asked(CHOSEN, pairs=1)[0]
+    true[region] = seen.model.told(seen.found)[at].softmax(dim=0)
+    only = torch.zeros_like(CHOSEN)
+    only[region] = True
+    assert seen.loss(only, true, pairs=1).item() == pytest.approx(0, abs=1e-6)
+    assert seen.loss(only, true.flip(1), pairs=1).item() > 1e-3
 
 
 @pytest.mark.parametrize("slots", [None, SLOTS])
@@ -109,7 +176,7 @@ def test_without_classes_their_normalised_features_are_told(slots: int | None) -
         true = seen.regions.features[region]
         true = (true - true.mean()) / (true.var(unbiased=False) + 1e-5).sqrt()
         total += sum((a - b) ** 2 for a, b in zip(told[at].tolist(), true.tolist())) / len(true)
-    assert seen.loss(CHOSEN, KINDS).item() == pytest.approx(total / len(asked), rel=1e-4)
+    assert seen.loss(CHOSEN, ONE_EACH).item() == pytest.approx(total / len(asked), rel=1e-4)
 
 
 @pytest.mark.parametrize("classes", [5, 0])
@@ -118,7 +185,7 @@ def test_where_nothing_was_hidden_nothing_is_lost_and_gradients_are_finite(class
     model = built(replace(TINY, region_classes=classes))
     seen = Seen(model)
     nothing = torch.zeros_like(CHOSEN)
-    loss = seen.loss(nothing, KINDS)
+    loss = seen.loss(nothing, ONE_EACH)
     assert loss.item() == 0
     words = hidden_words(
         model, seen.found, torch.zeros(3, dtype=torch.long), torch.full((3,), IGNORED)
@@ -130,8 +197,7 @@ def test_where_nothing_was_hidden_nothing_is_lost_and_gradients_are_finite(class
     assert all(grad.isfinite().all() for grad in grads)
     assert not any(grad.any() for grad in grads)
     if classes:  # chosen, but nobody knows what they are
-        unknown = torch.full_like(KINDS, UNKNOWN)
-        assert seen.loss(CHOSEN, unknown).item() == 0
+        assert seen.loss(CHOSEN, torch.zeros_like(ONE_EACH)).item() == 0
 
 
 @torch.no_grad()

@@ -83,9 +83,7 @@ def _shown(sighted: Sighted, image: int, name: str) -> ShownImage:
 
 def _sighter(sighted: Sighted, image: int, name: str) -> Callable[[PairTool], PairImage]:
     boxes = sighted.boxes[image, : int(sighted.counts[image])]
-    labels = tuple[str, ...]()
-    if sighted.scenes:
-        labels = tuple(f"{one.colour} {one.kind}" for one in sighted.scenes[image].objects)
+    labels = sighted.labels(image)
 
     def sight(tool: PairTool) -> PairImage:
         pixels = sighted.images[torch.tensor([image])][0]

@@ -4,12 +4,13 @@
     {"images": [{"id", "file_name"}], "annotations": [{"image_id", "bbox", "category_id"}], …}
     [{"image_id": 139, "bbox": [left, top, width, height], "score": 0.9}, …]
 
-JSON Lines, of which labels may be left out; COCO's instances; COCO's results, whose images are
-known by their numbers alone: 000000000139.jpg is number 139.
+JSON Lines, of which labels may be left out, and which may have scores; COCO's instances; COCO's
+results, whose images are known by their numbers alone: 000000000139.jpg is number 139.
 """
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, cast
@@ -18,14 +19,26 @@ from saccade.errors import DataError
 from saccade.printable import printable
 
 FORMS = 'JSON Lines with "image" and "boxes", or COCO\'s JSON'
+LEAST, MOST = 0.3, 36  # scores of objects that become regions, and how many of an image do
 Sides = tuple[float, float, float, float]
 
 
 class PixelBox(NamedTuple):
-    """Left, top, right and bottom in pixels, and what is there, if anybody knows."""
+    """Left, top, right and bottom in pixels, what is there, if anybody knows, and how likely.
+
+    `place` is the line, or the number of the box, in its file.
+    """
 
     box: Sides
     label: str = ""
+    score: float = 1.0
+    place: int = 0
+
+
+def likeliest(boxes: Sequence[PixelBox]) -> list[PixelBox]:
+    """Those that become regions, the likeliest first; of equals, as the file has them."""
+    likely = [one for one in boxes if one.score >= LEAST]
+    return sorted(likely, key=lambda one: -one.score)[:MOST]
 
 
 @dataclass
@@ -38,17 +51,27 @@ class RegionFile:
 
     def of(self, name: str) -> list[PixelBox]:
         """Those of an image; one that the file does not name is refused."""
+        found = self.find(name)
+        if found is None:
+            raise DataError(
+                f"{printable(self.path)} has no boxes of {printable(name)}; name a file that has, "
+                "or a detector"
+            )
+        return found
+
+    def find(self, name: str) -> list[PixelBox] | None:
+        """Those of an image, if the file names it."""
         file = PurePath(name)
         for known in (str(file), self._from_here(name), file.name):
             if known in self.by_name:
                 return self.by_name[known]
-        number = file.stem.lstrip("0") or "0"
-        if number in self.by_number:
-            return self.by_number[number]
-        raise DataError(
-            f"{printable(self.path)} has no boxes of {printable(name)}; name a file that has, "
-            "or a detector"
-        )
+        return self.by_number.get(file.stem.lstrip("0") or "0")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the boxes are called, each name once."""
+        every = (*self.by_name.values(), *self.by_number.values())
+        return tuple(sorted({one.label for some in every for one in some} - {""}))
 
     def _from_here(self, name: str) -> str:
         """As seen from the folder that the file is in."""
@@ -110,15 +133,27 @@ def _take_line(found: RegionFile, line: Any, number: int) -> None:
     where = f"{printable(found.path)}:{number}"
     match line:
         case {"image": str(name), "boxes": [*boxes]}:
-            labels = line.get("labels", [""] * len(boxes))
-            if not isinstance(labels, list) or len(cast(list[Any], labels)) != len(boxes):
-                raise DataError(f"{where}: {len(boxes)} boxes have other than as many labels")
-            pairs = zip(boxes, map(str, cast(list[Any], labels)))
+            labels = _as_many(line, "labels", boxes, "", where)
+            scores = [_score(one, where) for one in _as_many(line, "scores", boxes, 1.0, where)]
             found.by_name[str(PurePath(name))] = [
-                PixelBox(pixel_box(box, where), label) for box, label in pairs
+                PixelBox(pixel_box(box, where), str(label), score, number)
+                for box, label, score in zip(boxes, labels, scores)
             ]
         case _:
             raise DataError(f'{where}: a line has an "image" and its "boxes"; give {FORMS}')
+
+
+def _as_many(line: Any, key: str, boxes: list[Any], default: Any, where: str) -> list[Any]:
+    some = line.get(key, [default] * len(boxes))
+    if not isinstance(some, list) or len(cast(list[Any], some)) != len(boxes):
+        raise DataError(f"{where}: {len(boxes)} boxes have other than as many {key}")
+    return cast(list[Any], some)
+
+
+def _score(value: Any, where: str) -> float:
+    if not _is_number(value):
+        raise DataError(f"{where}: a score is a number, not {value!r:.60}")
+    return float(value)
 
 
 def _take_instances(found: RegionFile, whole: Any) -> None:
@@ -159,7 +194,8 @@ def _annotated(path: Path, some: list[Any], kinds: dict[str, str]) -> list[tuple
         match one:
             case {"image_id": int() | str() as key, "bbox": box}:
                 label = kinds.get(str(one.get("category_id")), "")
-                made.append((str(key), PixelBox(pixel_box(box, where, sides=True), label)))
+                sides, score = pixel_box(box, where, sides=True), _score(one.get("score", 1), where)
+                made.append((str(key), PixelBox(sides, label, score, number)))
             case _:
                 raise DataError(f'{where}: it has no "image_id" with a "bbox"; give {FORMS}')
     return made

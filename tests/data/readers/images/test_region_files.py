@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from saccade.data.readers.images.region_files import PixelBox, pixel_box, read_region_file
+from saccade.data.readers.images.region_files import (
+    PixelBox,
+    likeliest,
+    pixel_box,
+    read_region_file,
+)
 from saccade.errors import DataError
 
 SIDES = [[1, 2, 10, 20], [5.5, 0, 4.5, 3]]
@@ -31,6 +36,11 @@ def written(folder: Path, value: Any, name: str = "boxes.json") -> Path:
     return path
 
 
+def said(boxes: list[PixelBox]) -> list[PixelBox]:
+    """Wherever in its file each was."""
+    return [one._replace(place=0) for one in boxes]
+
+
 def test_every_form_says_the_same(tmp_path: Path) -> None:
     line = {"image": "a/b.jpg", "boxes": CORNERS, "labels": ["cat", "dog"]}
     for path in (
@@ -39,7 +49,8 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
     ):
         file = read_region_file(path)
         for name in ("a/b.jpg", "a//b.jpg", f"{tmp_path}/a/b.jpg"):
-            assert file.of(name) == FOUND
+            assert said(file.of(name)) == FOUND
+        assert file.labels == ("cat", "dog")
     results = [{"image_id": 139, "bbox": box, "score": 0.9} for box in SIDES]
     file = read_region_file(written(tmp_path, results))
     for name in ("000000000139.jpg", "x/139.png"):
@@ -48,12 +59,30 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
 
 def test_an_image_is_known_by_its_name_alone_and_may_have_no_boxes(tmp_path: Path) -> None:
     file = read_region_file(written(tmp_path, instances("b.jpg")))
-    assert file.of("/elsewhere/b.jpg") == FOUND
+    assert said(file.of("/elsewhere/b.jpg")) == FOUND
     assert file.of("none.jpg") == []
     with pytest.raises(DataError, match=r"boxes.json has no boxes of c.jpg; name a file that has"):
         file.of("c.jpg")
     plain = read_region_file(written(tmp_path, [{"image": "b.jpg", "boxes": CORNERS}], "b.jsonl"))
-    assert plain.of("b.jpg") == [PixelBox(one.box) for one in FOUND]
+    assert said(plain.of("b.jpg")) == [PixelBox(one.box) for one in FOUND]
+    assert (plain.find("c.jpg"), plain.labels) == (None, ())
+
+
+def test_the_likeliest_become_regions_of_equals_the_first(tmp_path: Path) -> None:
+    boxes = [[n, 0, n + 1, 1] for n in range(50)]
+    scores = [0.29, 0.3, *[0.5] * 47, 0.9]
+    line = {"image": "a.jpg", "boxes": boxes, "scores": scores}
+    results = [
+        {"image_id": 3, "bbox": [n, 0, 1, 1], "score": score} for n, score in enumerate(scores)
+    ]
+    jsonl = read_region_file(written(tmp_path, [line], "b.jsonl")).of("a.jpg")
+    coco = read_region_file(written(tmp_path, results)).of("3.jpg")
+    for found in (jsonl, coco):
+        lefts = [one.box[0] for one in likeliest(found)]
+        assert lefts == [49, *range(2, 37)]
+        assert [one.box[0] for one in likeliest(found[:3])] == [2, 1]
+    assert {one.place for one in jsonl} == {1}
+    assert [one.place for one in coco] == list(range(1, 51))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +95,8 @@ def test_an_image_is_known_by_its_name_alone_and_may_have_no_boxes(tmp_path: Pat
         ([{"image": "a", "boxes": [[1, 2]]}], "b.jsonl", r"b.jsonl:1: a box is \[left, top, right"),
         ([{"image": "a", "boxes": [[3, 0, 3, 1]]}], "b.jsonl", "has no area"),
         ([{"image": "a", "boxes": CORNERS, "labels": ["x"]}], "b.jsonl", "2 boxes have other than"),
+        ([{"image": "a", "boxes": CORNERS, "scores": [1]}], "b.jsonl", "as many scores"),
+        ([{"image": "a", "boxes": CORNERS[:1], "scores": ["x"]}], "b.jsonl", "a score is a number"),
         ([{"image_id": 1}], "b.json", 'box 1: it has no "image_id" with a "bbox"'),
         ({"images": [{}], "annotations": []}, "b.json", 'an image has an "id" and a "file_name"'),
         ({"images": [], "annotations": [{"image_id": 3, "bbox": SIDES[0]}]}, "b.json", "no such"),

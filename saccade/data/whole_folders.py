@@ -1,0 +1,83 @@
+"""Folders that appear at once and whole, or not at all; one process makes one while others wait.
+
+What is in a folder is said by its index, which is sealed by its own SHA-256.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+INDEX = "index.json"
+
+Opened = TypeVar("Opened")
+
+
+def whole_folder(
+    home: Path, opens: Callable[[Path], Opened], fill: Callable[[Path], dict[str, Any]]
+) -> Opened:
+    """What `opens` makes of a folder, which `fill` makes first if it is not there or is damaged.
+
+    `fill` writes into an empty folder and gives the index. An OSError is the caller's.
+    """
+    ready = _opened(home, opens)
+    if ready is not None:
+        return ready
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(home.with_suffix(".lock")):
+        ready = _opened(home, opens)  # another process may have made it while we waited
+        if ready is None:
+            _make(home, fill)
+    return opens(home) if ready is None else ready
+
+
+def sealed_index(folder: Path) -> dict[str, Any]:
+    """The index of a folder; a ValueError if it is damaged."""
+    seal, _, raw = (folder / INDEX).read_bytes().partition(b"\n")
+    if seal.decode() != hashlib.sha256(raw).hexdigest():
+        raise ValueError(f"{folder / INDEX} is damaged, or of an earlier version")
+    return json.loads(raw)
+
+
+def sync(file: BinaryIO) -> None:
+    """Have the disk hold what was written."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _opened(home: Path, opens: Callable[[Path], Opened]) -> Opened | None:
+    """The folder, if it is there and whole. One that was cut short is made anew."""
+    try:
+        return opens(home)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+@contextmanager
+def _alone(lock: Path) -> Generator[None]:
+    """Wait for whoever holds the lock; the kernel frees it when its holder dies."""
+    no_link = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+    with open(lock, "wb", opener=lambda path, _: os.open(path, no_link, 0o666)) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(home: Path, fill: Callable[[Path], dict[str, Any]]) -> None:
+    temporary = home.with_suffix(".tmp")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by one that was killed
+    temporary.mkdir()
+    try:
+        index = fill(temporary)
+        with (temporary / INDEX).open("wb") as file:
+            raw = json.dumps(index).encode()
+            file.write(hashlib.sha256(raw).hexdigest().encode() + b"\n" + raw)
+            sync(file)
+        shutil.rmtree(home, ignore_errors=True)  # what could not be opened
+        temporary.replace(home)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -8,7 +8,8 @@ from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.detection import detr
 from saccade.models.detection.config import DetrConfig
-from saccade.models.joint import vilbert
+from saccade.models.joint import clip, vilbert
+from saccade.models.joint.clip import ClipConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.text import (
     bert,
@@ -60,6 +61,7 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "convnext": ConvNextConfig,
     "detr": DetrConfig,
     "vilbert": VilbertConfig,
+    "clip": ClipConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -83,6 +85,7 @@ PRESETS: dict[str, ModelConfig] = {
     **convnext.PRESETS,
     **detr.PRESETS,
     **vilbert.PRESETS,
+    **clip.PRESETS,
 }
 
 

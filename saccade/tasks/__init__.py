@@ -10,6 +10,7 @@ from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
+from saccade.tasks.matching.data import MatchingSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 
@@ -25,6 +26,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "fitting": FittingSettings,
     "referring": ReferringSettings,
     "joint": JointPretrainingSettings,
+    "matching": MatchingSettings,
 }
 
 

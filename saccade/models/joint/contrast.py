@@ -14,7 +14,7 @@ HOTTEST = 100.0  # a larger one would let single pairs decide
 
 
 def first_log_scale() -> nn.Parameter:
-    """log τ as it starts."""
+    """The logarithm of τ as it starts."""
     return nn.Parameter(torch.tensor(math.log(WARMTH)))
 
 
@@ -24,7 +24,7 @@ def scale_of(log_scale: Float[Tensor, ""]) -> Float[Tensor, ""]:
 
 
 def unit(x: Float[Tensor, "n J"]) -> Float[Tensor, "n J"]:
-    """x / ‖x‖, in single precision at least."""
+    """Vectors of length one, x / ‖x‖, in single precision at least."""
     return F.normalize(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)
 
 

@@ -19,6 +19,7 @@ from saccade.models import (
 )
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.detection.config import DetrConfig
+from saccade.models.joint.clip import ClipConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
@@ -47,7 +48,8 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
 
 
 # which have their own zoos
-OTHERS = CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig | VilbertConfig
+JOINT = ClipConfig | VilbertConfig
+OTHERS = CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig | JOINT
 PRESETS_SHRUNK = {
     name: shrunk(config) for name, config in PRESETS.items() if not isinstance(config, OTHERS)
 }

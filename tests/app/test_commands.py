@@ -63,10 +63,11 @@ def test_every_option_of_every_kind_has_a_help_text(
     writer: Path,
     captioner: Path,
     joint: dict[str, Path],
+    matcher: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
-    for folder in (translator, writer, captioner, *joint.values()):
+    for folder in (translator, writer, captioner, matcher, *joint.values()):
         assert without_help(help_of(monkeypatch, capsys, command, str(folder))) == []
 
 
@@ -98,11 +99,12 @@ def test_every_option_that_a_message_names_is_there(
     filler: Path,
     understander: Path,
     joint: dict[str, Path],
+    matcher: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
     texts = (translator, writer, filler, understander)
-    folders = (*texts, captioner, classifier, detector, *joint.values())
+    folders = (*texts, captioner, classifier, detector, matcher, *joint.values())
     runs = [str(folder) for folder in folders]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     recipes = (
@@ -117,6 +119,7 @@ def test_every_option_that_a_message_names_is_there(
         "vilbert-questions",
         "vilbert-retrieval",
         "vilbert-referring",
+        "clip",
     )
     commands += [["train", name] for name in recipes]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]

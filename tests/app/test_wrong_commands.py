@@ -22,12 +22,13 @@ from tests.app.wrong_detection_commands import OBJECTS
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
+from tests.app.wrong_matching_commands import MATCHING
 from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *OBJECTS, *JOINT, *MASKED, *STARTS, *UNDERSTANDING]
+EVERY = [*MOST, *CLASSES, *OBJECTS, *JOINT, *MASKED, *MATCHING, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -41,6 +42,7 @@ def runs(
     filler: Path,
     understander: Path,
     joint: dict[str, Path],
+    matcher: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words.
@@ -57,7 +59,7 @@ def runs(
     )
     train(recipe, folder, lambda event: None)
     shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
-    shared |= {"cap": captioner, "cls": classifier, "det": detector}
+    shared |= {"cap": captioner, "cls": classifier, "det": detector, "mat": matcher}
     names = {"ans": "answering", "ref": "referring", "fit": "fitting", "pre": "joint"}
     shared |= {"cel": joint["cells"], **{key: joint[name] for key, name in names.items()}}
     copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}

@@ -19,7 +19,8 @@ CAPTIONERS = (*SHAPES, "vit-captioner", "equalizer", *PHOTOS)
 DETECTORS = ("detr", "detr-few-images")
 WORDS = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare")
 JOINT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-retrieval-photos")
-UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT)
+MATCHING = ("clip", "clip-photos")
+UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT, *MATCHING)
 TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
 
 

@@ -102,6 +102,6 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="DALL·E",
         model=clip.PRESETS["clip-nano"],
         task=MatchingSettings(shapes=_SEVERAL, scenes=20_000),
-        train=replace(_ON_SHAPES, steps=1000),
+        train=replace(_ON_SHAPES, steps=700),
     ),
 }

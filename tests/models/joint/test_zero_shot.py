@@ -1,6 +1,7 @@
 """Either encoder of a CLIP as a classifier says what both say together."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ def test_texts_are_classes_of_images(encoder: str) -> None:
         expected = clip(rows_of(TEXTS), images).mT
         classes = TextClasses(clip, clip.texts(rows_of(TEXTS))).eval()
         shown = clip.standard(images)
-        near = {"rtol": 1e-3, "atol": 1e-2}  # of logits that are up to 100
+        near: Any = {"rtol": 1e-3, "atol": 1e-2}  # of logits that are up to 100
         torch.testing.assert_close(classes(shown), expected, **near)
         for stage in (None, 1):
             grid, scores = classes.grid_and_scores(shown, stage)

@@ -1,5 +1,6 @@
 """A small CLIP, and tasks on a few scenes of shapes."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -38,5 +39,5 @@ def vocabulary() -> Vocabulary:
 
 def tool(config: ClipConfig = TINY, **settings: Any) -> MatchingTool:
     known = vocabulary()
-    model = zoo.build(ClipConfig(**{**vars(config), "vocabulary": len(known)}), torch.float32)
+    model = zoo.build(replace(config, vocabulary=len(known)), torch.float32)
     return MatchingTool(model, known, MatchingSettings(**{**SMALL, **settings}))

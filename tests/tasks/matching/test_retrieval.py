@@ -20,7 +20,7 @@ def test_recalls_are_those_of_a_loop_over_all_pairs(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrieval, "READ", at_once)
-    task = prepared()
+    task: Any = prepared()
     model, data = model_for(task), task._valid
     found = vectors(model, data, task.valid_truth, CPU)
     z = torch.zeros(len(data.texts), VALID)
@@ -38,7 +38,7 @@ def test_recalls_are_those_of_a_loop_over_all_pairs(
 
 
 def test_the_first_images_may_be_all_that_are_searched() -> None:
-    task = prepared()
+    task: Any = prepared()
     model = model_for(task)
     some = vectors(model, task._valid, task.valid_truth, CPU, most=4)
     assert len(some.images) == 4

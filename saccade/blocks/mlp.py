@@ -21,6 +21,14 @@ def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return F.gelu(x, approximate="tanh")
 
 
+def quick_gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """GELU as CLIP has it.
+
+    x · sigmoid(1.702 x)
+    """
+    return x * (1.702 * x).sigmoid()
+
+
 ActivationKind = Literal["relu", "gelu", "swish"]
 ACTIVATIONS: dict[ActivationKind, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,

@@ -11,7 +11,8 @@ from saccade.models.detection.config import DetrConfig
 from saccade.models.image_tokens import dalle, dvae
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import DvaeConfig
-from saccade.models.joint import vilbert
+from saccade.models.joint import clip, vilbert
+from saccade.models.joint.clip import ClipConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.text import (
     bert,
@@ -65,6 +66,7 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     "vilbert": VilbertConfig,
     "dvae": DvaeConfig,
     "dalle": DalleConfig,
+    "clip": ClipConfig,
 }
 
 PRESETS: dict[str, ModelConfig] = {
@@ -90,6 +92,7 @@ PRESETS: dict[str, ModelConfig] = {
     **vilbert.PRESETS,
     **dvae.PRESETS,
     **dalle.PRESETS,
+    **clip.PRESETS,
 }
 
 

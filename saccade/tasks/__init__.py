@@ -11,6 +11,7 @@ from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedSettings
+from saccade.tasks.matching.data import MatchingSettings
 from saccade.tasks.reconstruction.data import ReconstructionSettings
 from saccade.tasks.text_to_image.data import TextToImageSettings
 from saccade.tasks.translation.task import TranslationSettings
@@ -31,6 +32,7 @@ KINDS: dict[str, type[TaskSettings]] = {
     "joint": JointPretrainingSettings,
     "text-to-image": TextToImageSettings,
     "reconstruction": ReconstructionSettings,
+    "matching": MatchingSettings,
 }
 
 

@@ -26,6 +26,7 @@ from saccade.train.run import train
 from saccade.train.settings import TrainSettings
 from tests.app.joint_runs import joint_runs
 from tests.app.look.detectors import TINY_DETR
+from tests.app.matching_runs import matching_run
 
 QUICK = TrainSettings(steps=4, batch_tokens=512, validate_every=2, device="cpu")
 
@@ -163,3 +164,8 @@ def filler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def joint(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A run of each kind that reads images and texts together, and one that looks at cells."""
     return joint_runs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def matcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return matching_run(tmp_path_factory.mktemp("runs") / "matcher")

@@ -63,10 +63,11 @@ def test_every_option_of_every_kind_has_a_help_text(
     writer: Path,
     captioner: Path,
     joint: dict[str, Path],
+    matcher: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
-    for folder in (translator, writer, captioner, *joint.values()):
+    for folder in (translator, writer, captioner, matcher, *joint.values()):
         assert without_help(help_of(monkeypatch, capsys, command, str(folder))) == []
 
 
@@ -102,6 +103,7 @@ TRAINED = (  # a recipe of each kind, and of the user's data where these ask for
     "vilbert-retrieval",
     "vilbert-referring",
     "vilbert-choices",
+    "clip",
     "dvae",
     "dalle",
 )
@@ -117,11 +119,12 @@ def test_every_option_that_a_message_names_is_there(
     filler: Path,
     understander: Path,
     joint: dict[str, Path],
+    matcher: Path,
     monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
     texts = (translator, writer, filler, understander)
-    seeing = (captioner, classifier, detector, tokenizer_of_images)
+    seeing = (captioner, classifier, detector, tokenizer_of_images, matcher)
     folders = (*texts, *seeing, *joint.values())
     runs = [str(folder) for folder in folders]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]

@@ -22,13 +22,15 @@ from tests.app.wrong_detection_commands import OBJECTS
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
+from tests.app.wrong_matching_commands import MATCHING
 from tests.app.wrong_reconstruction_commands import RECONSTRUCTION
 from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-EVERY = [*MOST, *CLASSES, *OBJECTS, *JOINT, *MASKED, *RECONSTRUCTION, *STARTS, *UNDERSTANDING]
+SEEING = [*CLASSES, *OBJECTS, *JOINT, *MATCHING, *RECONSTRUCTION]
+EVERY = [*MOST, *SEEING, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -43,6 +45,7 @@ def runs(
     filler: Path,
     understander: Path,
     joint: dict[str, Path],
+    matcher: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """A run of each kind, and a language model that looks back at eight words.
@@ -59,7 +62,8 @@ def runs(
     )
     train(recipe, folder, lambda event: None)
     shared = {"tr": translator, "lm": writer, "mlm": filler, "und": understander}
-    shared |= {"cap": captioner, "cls": classifier, "det": detector, "vae": tokenizer_of_images}
+    shared |= {"cap": captioner, "cls": classifier, "det": detector, "mat": matcher}
+    shared |= {"vae": tokenizer_of_images}
     names = {"ans": "answering", "ref": "referring", "fit": "fitting", "pre": "joint"}
     names["cho"] = "choosing"
     shared |= {"cel": joint["cells"], **{key: joint[name] for key, name in names.items()}}

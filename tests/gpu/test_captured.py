@@ -20,8 +20,9 @@ DETECTORS = ("detr", "detr-few-images")
 WORDS = ("transformer", "transformer-multi30k", "gpt", "gpt-shakespeare")
 VILBERT = ("vilbert", "vilbert-questions", "vilbert-referring", "vilbert-choices")
 JOINT = (*VILBERT, "vilbert-retrieval-photos")
+MATCHING = ("clip", "clip-photos")
 CODES = ("dvae", "dvae-photos", "dalle")  # of which a temperature changes between updates
-UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT, *CODES)
+UPDATES = (*WORDS, *CAPTIONERS, *DETECTORS, *JOINT, *MATCHING, *CODES)
 TEXTS = ["The dog eats.", "She does not buy the old house in Paris.", "We sleep."] * 20
 
 

@@ -96,7 +96,7 @@ def asked(run: Path, recipe: Recipe, folder: Path) -> list[object]:
         return [image]
     boxes = folder / "boxes.jsonl"
     boxes.write_text(json.dumps({"image": image.name, "boxes": [[4, 4, 30, 30]]}) + "\n")
-    wanted = vars(recipe.model)["regions"] == "boxes"
+    wanted = vars(recipe.model).get("regions") == "boxes"
     text = "a red ring\ta blue star" if recipe.task.budget_unit == "choices" else "a red ___"
     return [image, text, *(["--boxes", boxes] if wanted else [])]
 

@@ -19,7 +19,9 @@ from saccade.models import (
 )
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.detection.config import DetrConfig
+from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import DvaeConfig
+from saccade.models.joint.clip import ClipConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.models.vision.image_encoder import ImageEncoderConfig
@@ -48,14 +50,9 @@ def distinct(configs: dict[str, ModelConfig]) -> dict[str, ModelConfig]:
 
 
 # which have their own zoos
-OTHERS = (
-    CaptionerConfig
-    | DetrConfig
-    | DvaeConfig
-    | ImageEncoderConfig
-    | TextEncoderConfig
-    | VilbertConfig
-)
+JOINT = ClipConfig | VilbertConfig
+CODES = DalleConfig | DvaeConfig
+OTHERS = CaptionerConfig | DetrConfig | ImageEncoderConfig | TextEncoderConfig | JOINT | CODES
 PRESETS_SHRUNK = {
     name: shrunk(config) for name, config in PRESETS.items() if not isinstance(config, OTHERS)
 }

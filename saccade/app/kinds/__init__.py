@@ -20,6 +20,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "choosing": "saccade.app.kinds.choosing",
     "joint": "saccade.app.kinds.joint",
     "reconstruction": "saccade.app.kinds.reconstruction",
+    "matching": "saccade.app.kinds.matching",
 }
 
 

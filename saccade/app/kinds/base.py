@@ -75,8 +75,8 @@ class Serving(ABC):
         """Whether there is anything to look at."""
         return bool(head_counts(model))
 
-    def classes(self, tool: Any) -> Sequence[str]:
-        """Those whose traces a look may be asked for; none where there are no classes."""
+    def classes(self, tool: Any, given: Any) -> Sequence[str]:
+        """Those whose traces a look at this may be asked for; none where there are no classes."""
         return ()
 
     def check(self, run: str, tool: Any, given: Any) -> int:

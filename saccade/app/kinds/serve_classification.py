@@ -37,7 +37,7 @@ class ClassificationServing(Serving):
     def looks(self, model: nn.Module) -> bool:
         return True  # without attention there is Grad-CAM
 
-    def classes(self, tool: ImageClassifier) -> Sequence[str]:
+    def classes(self, tool: ImageClassifier, given: Any) -> Sequence[str]:
         return tool.classes.names
 
     def predict(self, tool: ImageClassifier, jobs: Sequence[ServedJob], steps: Steps) -> None:

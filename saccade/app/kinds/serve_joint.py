@@ -67,7 +67,7 @@ class JointServing(Serving):
     def looks(self, model: nn.Module) -> bool:
         return True  # both streams always look at one another
 
-    def classes(self, tool: PairTool) -> Sequence[str]:
+    def classes(self, tool: PairTool, given: Any) -> Sequence[str]:
         return tool.names
 
     def check(self, run: str, tool: PairTool, given: ServedPair) -> int:

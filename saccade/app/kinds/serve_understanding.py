@@ -26,7 +26,7 @@ class UnderstandingServing(Serving):
         for name in (name for name, given in asked.items() if given):
             raise invalid(f"{run} understands texts and writes nothing: leave {name} out", name)
 
-    def classes(self, tool: TextClassifier) -> Sequence[str]:
+    def classes(self, tool: TextClassifier, given: Any) -> Sequence[str]:
         return tool.labels.names
 
     def check(self, run: str, tool: TextClassifier, given: str) -> int:

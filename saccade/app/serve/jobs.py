@@ -90,7 +90,7 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         known = head_counts(one.tool.model)
         if not one.serving.looks(one.tool.model):
             raise invalid(f"{one.name} has no attention to look at", "run")
-        _check_class(one, wanted.of)
+        _check_class(one, wanted.of, given)
         _check_threshold(one, wanted.threshold)
         for zoom in wanted.zoom:
             if zoom.site not in known:
@@ -121,8 +121,8 @@ def _check_threshold(run: ServedRun, threshold: float | None) -> None:
         raise invalid(f"{run.name} finds no objects: leave threshold out", "threshold")
 
 
-def _check_class(run: ServedRun, of: str | None) -> None:
-    known = run.serving.classes(run.tool)
+def _check_class(run: ServedRun, of: str | None, given: Any) -> None:
+    known = run.serving.classes(run.tool, given)
     if of is None or of in known:
         return
     if not known:

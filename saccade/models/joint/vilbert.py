@@ -6,11 +6,9 @@ whether a text fits where that has two, and in seeing images itself: published r
 detector's file. Sequences lie end to end, so no padding is computed in either stream.
 """
 
-import math
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
@@ -25,6 +23,7 @@ from saccade.config import ModelConfig
 from saccade.data.rows import Rows
 from saccade.models.joint.co_attention import REGIONS, CoAttention
 from saccade.models.joint.config import VilbertConfig
+from saccade.models.joint.contrast import first_log_scale, scale_of, scaled_cosines, unit
 from saccade.models.joint.regions import (
     Beside,
     RegionEmbeddings,
@@ -33,8 +32,6 @@ from saccade.models.joint.regions import (
     SeenRegions,
 )
 from saccade.models.text.bert import TextEmbeddings, WordFiller, encoder_layers, initialise
-
-WARMTH = 1 / 0.07  # the first scale of cosines (Radford et al. 2021, arXiv:2103.00020)
 
 
 class Streams(NamedTuple):
@@ -85,7 +82,7 @@ class Contrast(nn.Module):
         super().__init__()
         self.of_words = Linear(config.width, config.join_width)
         self.of_regions = Linear(config.region_width, config.join_width)
-        self.log_scale = nn.Parameter(torch.tensor(math.log(WARMTH)))
+        self.log_scale = first_log_scale()
 
     def roles(self) -> dict[str, Role]:
         return {"log_scale": FREE}
@@ -93,9 +90,8 @@ class Contrast(nn.Module):
     def forward(
         self, words: Float[Tensor, "T D"], regions: Float[Tensor, "I E"]
     ) -> Float[Tensor, "T I"]:
-        texts, images = self.of_words(words), self.of_regions(regions)
-        cosines = F.normalize(texts.float(), dim=1) @ F.normalize(images.float(), dim=1).mT
-        return self.log_scale.clamp(max=math.log(100)).exp() * cosines
+        texts, images = unit(self.of_words(words)), unit(self.of_regions(regions))
+        return scaled_cosines(texts, images, scale_of(self.log_scale))
 
 
 class Vilbert(nn.Module):

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from saccade.attention.axes import Axis
-from saccade.data.images.augment import IMAGENET
 from saccade.models.vision.encoders import encoder_config
+from saccade.models.vision.standard_pixels import StandardPixels
 
 
 class GridEncoder(nn.Module):
@@ -16,9 +15,6 @@ class GridEncoder(nn.Module):
 
     z = encoder((pixels − mean) / deviation)        h × w cells
     """
-
-    mean: Tensor
-    deviation: Tensor
 
     def __init__(self, encoder: str, *, stage: int, frozen: bool) -> None:
         """`stage` 0 is the last one."""
@@ -28,9 +24,7 @@ class GridEncoder(nn.Module):
         self.encoder.drop_after(self.stage)
         if frozen:
             self.encoder.freeze()
-        mean, deviation = torch.tensor(IMAGENET.mean), torch.tensor(IMAGENET.deviation)
-        self.register_buffer("mean", 255 * mean.view(3, 1, 1), persistent=False)
-        self.register_buffer("deviation", 255 * deviation.view(3, 1, 1), persistent=False)
+        self.standard = StandardPixels()
 
     @property
     def channels(self) -> int:
@@ -39,8 +33,8 @@ class GridEncoder(nn.Module):
 
     def forward(self, images: UInt8[Tensor, "B 3 H W"]) -> tuple[Float[Tensor, "B cells C"], Axis]:
         """The vectors of all cells, and where they lie."""
-        pixels = (images - self.mean) / self.deviation
-        grid = self.encoder.grid(pixels.contiguous(memory_format=torch.channels_last), self.stage)
+        pixels = self.standard(images)
+        grid = self.encoder.grid(pixels, self.stage)
         return grid.flatten(2).mT, self._axis(grid.shape[2], grid.shape[3], pixels.shape[2])
 
     def _axis(self, height: int, width: int, pixels: int) -> Axis:

@@ -30,6 +30,18 @@ def evaluate_classifier(
 ) -> dict[str, Any]:
     """Figures of a split, as plain values; whoever wants to know how maps point gives `points`."""
     read = read_split(settings, split, reading, tool.classes)
+    return classifier_figures(tool, read, split, progress=progress, points=points)
+
+
+def classifier_figures(
+    tool: ImageClassifier,
+    read: Labelled,
+    split: str | None,
+    *,
+    progress: Progress = silent,
+    points: Progress | None = None,
+) -> dict[str, Any]:
+    """The same of images that were read."""
     begun = time.perf_counter()
     with torch.inference_mode():
         scores = class_scores(tool.model, tool.vary, read, tool.device, progress)

@@ -102,15 +102,19 @@ class JointSettings(TextSettings):
                     f"{model.regions} looks at none; add --model.regions boxes, or leave --{name} "
                     "out"
                 )
-        if self.augment != "none" and not self.data:
-            raise ConfigError(
-                f"augment={self.augment} mirrors images, and texts about shapes say left and "
-                "right; give --data of your own, or --augment none"
-            )
+        self.check_mirrored()
         if self.augment != "none" and (self.placed or model.regions == "boxes"):
             raise ConfigError(
                 f"augment={self.augment} moves what is in an image, and its boxes would stay; use "
                 f"--augment none{', or --model.regions cells' * (not self.placed)}"
+            )
+
+    def check_mirrored(self) -> None:
+        """Refuse to mirror images whose texts say left and right."""
+        if self.augment != "none" and not self.data:
+            raise ConfigError(
+                f"augment={self.augment} mirrors images, and texts about shapes say left and "
+                "right; give --data of your own, or --augment none"
             )
 
     def smallest(self, model: ModelConfig) -> ModelConfig:

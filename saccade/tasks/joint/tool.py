@@ -13,13 +13,12 @@ from saccade.data.images.square import fit_square
 from saccade.data.reading import Reading
 from saccade.data.rows import Rows
 from saccade.data.vocabulary import Vocabulary
-from saccade.errors import DataError
 from saccade.models.joint.vilbert import Vilbert
-from saccade.printable import printable
 from saccade.tasks.base import OpenRun, no_runs
 from saccade.tasks.joint.batch import Glimpse
 from saccade.tasks.joint.boxes import RegionPlaces
 from saccade.tasks.joint.data import JointSettings
+from saccade.tasks.joint.read_texts import check_length, read_text, reading_rows
 
 BATCH, GPU_BATCH = 16, 128  # images at a time
 DETECTOR = "the detector that the run was trained with, which must stay where it was"
@@ -72,17 +71,11 @@ class JointTool:
 
     def reading(self, text: str) -> Reading:
         """A text as tokens; what is empty or too long is refused."""
-        (found,) = self.vocabulary.readings([(text,)])
-        if all(side is None for side in found.sides):
-            raise DataError(f"{printable(text[:60])!r} has no word that the model knows; write one")
-        self.check_length(len(found.tokens))
-        return found
+        return read_text(self.vocabulary, text, self.model.longest)
 
     def check_length(self, tokens: int) -> None:
         """Refuse a text of more tokens than the model reads."""
-        most = self.model.longest
-        if most is not None and tokens > most:
-            raise DataError(f"the text has {tokens} tokens, but the model reads {most}; shorten it")
+        check_length(tokens, self.model.longest)
 
     def glimpse(self, images: Sequence[SightedImage]) -> Glimpse:
         """Images with their regions, side by side."""
@@ -95,7 +88,4 @@ class JointTool:
 
     def rows(self, texts: Sequence[Reading]) -> tuple[Rows, Int[Tensor, " words"]]:
         """Texts end to end, and the types of their tokens."""
-        tokens = torch.tensor([token for one in texts for token in one.tokens])
-        types = torch.tensor([kind for one in texts for kind in one.types])
-        lengths = torch.tensor([len(one.tokens) for one in texts])
-        return Rows.of(tokens, lengths).to(self.device), types.to(self.device)
+        return reading_rows(texts, self.device)

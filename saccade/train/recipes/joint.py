@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from saccade.data.shapes import ShapesSettings
-from saccade.models.joint import vilbert
+from saccade.models.joint import clip, vilbert
 from saccade.tasks.joint.answering import AnsweringSettings
 from saccade.tasks.joint.choosing import ChoosingSettings
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.referring import ReferringSettings
+from saccade.tasks.matching.data import MatchingSettings
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
 
@@ -54,6 +55,14 @@ MEASURED: dict[str, Recipe] = {
         "ViLBERT finds photographs by sentences, and sentences by photographs",
         FittingSettings(image=224, texts=2, augment="crop"),
     ),
+    "clip-photos": Recipe(
+        about="CLIP compares photographs with texts: zero-shot classes, and search both ways",
+        system="S25",
+        lecture="DALL·E",
+        model=clip.PRESETS["clip-small"],
+        task=MatchingSettings(image=224, augment="crop"),
+        train=replace(_ON_PHOTOS, steps=4000),
+    ),
 }
 BUILT_IN: dict[str, Recipe] = {
     "vilbert": Recipe(
@@ -95,5 +104,13 @@ BUILT_IN: dict[str, Recipe] = {
         model=_NANO,
         task=ChoosingSettings(texts=2, scenes=10_000),
         train=replace(_ON_SHAPES, batch_tokens=64),
+    ),
+    "clip": Recipe(
+        about="CLIP: two encoders whose vectors are alike where text and image belong together",
+        system="S25",
+        lecture="DALL·E",
+        model=clip.PRESETS["clip-nano"],
+        task=MatchingSettings(shapes=_SEVERAL, scenes=20_000),
+        train=replace(_ON_SHAPES, steps=700),
     ),
 }

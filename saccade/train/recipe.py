@@ -109,7 +109,13 @@ def to_table(chosen: Recipe) -> dict[str, Any]:
         **({"init": chosen.init} if chosen.init else {}),
         **({"lineage": list(chosen.lineage)} if chosen.lineage else {}),
         **changes,
+        **({"stages": [_stage_table(one) for one in chosen.stages]} if chosen.stages else {}),
     }
+
+
+def _stage_table(stage: Stage) -> dict[str, Any]:
+    recipe = to_table(stage.recipe)
+    return {"option": stage.option, "shared": list(stage.shared), "recipe": recipe}
 
 
 def from_table(table: Any, *, where: str) -> Recipe:
@@ -128,6 +134,7 @@ def from_table(table: Any, *, where: str) -> Recipe:
         init=str(table.get("init", "")),
         lineage=_lineage(table.get("lineage", []), where=f"{where}: lineage"),
         changes=_changes(table.get("changes", []), where=f"{where}: changes"),
+        stages=_stages(table.get("stages", []), where=f"{where}: stages"),
     )
 
 
@@ -150,15 +157,33 @@ def _changes(table: Any, *, where: str) -> tuple[Change, ...]:
     return tuple(found)
 
 
+def _stages(table: Any, *, where: str) -> tuple[Stage, ...]:
+    found: list[Stage] = []
+    for one in cast(list[Any], table) if isinstance(table, list) else [table]:
+        match one:
+            case {"option": str(option), "shared": [*shared], "recipe": recipe}:
+                earlier = from_table(recipe, where=f"{where}: {option}")
+                found.append(Stage(option=option, recipe=earlier, shared=tuple(map(str, shared))))
+            case _:
+                raise ConfigError(f"{where} must be a list of tables of option, shared and recipe")
+    return tuple(found)
+
+
 def save_recipe(chosen: Recipe) -> str:
     """A recipe as TOML, which has no None: such a setting is left out, and so has its default."""
-    tables = {
-        name: {key: x for key, x in value.items() if x is not None}
-        if isinstance(value, dict)
-        else value
-        for name, value in to_table(chosen).items()
-    }
-    return tomli_w.dumps(tables)
+    return tomli_w.dumps(_said(to_table(chosen)))
+
+
+def _said(value: Any) -> Any:
+    """Without what is None in tables, and in tables within."""
+    match value:
+        case dict():
+            table = cast(dict[str, Any], value)
+            return {key: _said(x) for key, x in table.items() if x is not None}
+        case list():
+            return [_said(x) for x in cast(list[Any], value)]
+        case _:
+            return value
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -37,7 +37,7 @@ JOINT = [
     Wrong(f"predict {{ans}} few/ant/0.png {HERE} --boxes dot.jsonl", "dot.jsonl has no boxes of"),
     Wrong(
         "train vilbert --boxes dot.jsonl",
-        "boxes=dot.jsonl is of data of your own; give --data too, or leave --boxes out",
+        "dot.jsonl is of data of your own; give --data too, or leave --boxes out",
     ),
     Wrong(
         "train vilbert --data few --boxes dot.jsonl --detector {det}",

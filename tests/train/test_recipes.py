@@ -9,7 +9,7 @@ import pytest
 from small import small_recipe
 
 from saccade.errors import ConfigError
-from saccade.tasks.base import Preparation
+from saccade.tasks.base import OtherRun, Preparation
 from saccade.train.folder import changes
 from saccade.train.recipe import (
     from_table,
@@ -52,8 +52,15 @@ def test_a_run_can_go_on_by_the_recipe_that_began_it(
     for module in ("captioning", "detection", "joint", "reconstruction"):
         monkeypatch.setattr(f"saccade.tasks.{module}.data.HELD_BACK", 8)
     chosen = hurried(name, tmp_path / "data", steps=3)
-    task = chosen.task.prepare(Preparation(budget=chosen.train.batch_tokens, seed=0))
-    begun = replace(chosen, model=task.fit(chosen.model))
+    for stage in chosen.stages:
+        chosen = replace(chosen, task=stage.named(chosen.task, tmp_path / stage.option))
+
+    def opened(folder: str, option: str) -> OtherRun:
+        (stage,) = (one for one in chosen.stages if option == f"--{one.option}")
+        return OtherRun(Path(folder), stage.recipe.task, stage.recipe.model.build())
+
+    how = Preparation(budget=chosen.train.batch_tokens, seed=0, open_run=opened)
+    begun = replace(chosen, model=chosen.task.prepare(how).fit(chosen.model))
     assert list(changes(begun, chosen)) == []
 
 

@@ -111,6 +111,7 @@ def test_a_run_that_is_none_is_refused(recipe: Recipe, tmp_path: Path) -> None:
         train(named, tmp_path / "dalle", lambda event: None)
 
 
-def test_a_run_keeps_what_it_was_trained_with_and_not_its_stages(recipe: Recipe) -> None:
-    again = from_table(to_table(recipe), where="here")
-    assert again == replace(recipe, stages=())
+def test_stages_that_cannot_be_are_refused(recipe: Recipe) -> None:
+    table = {**to_table(recipe), "stages": [{"option": "dvae"}]}
+    with pytest.raises(ConfigError, match="here: stages must be a list of tables"):
+        from_table(table, where="here")

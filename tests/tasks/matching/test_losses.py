@@ -47,7 +47,7 @@ def test_only_what_is_wrong_competes(pairs: list[tuple[int, int]], seed: int) ->
     z = logits(len(of), 4, seed).requires_grad_()
     right = equally_right(torch.tensor(of), torch.tensor(said), 4)
     loss = matching_loss(z, torch.tensor(of), right)
-    assert float(loss) == pytest.approx(one_by_one(z.detach(), of, said), abs=1e-9)
+    assert loss.item() == pytest.approx(one_by_one(z.detach(), of, said), abs=1e-9)
     loss.backward()
     assert z.grad is not None
     assert z.grad.isfinite().all()
@@ -59,6 +59,6 @@ def test_who_has_nothing_to_be_told_from_has_no_loss_and_a_finite_gradient() -> 
     z, of = logits(2, 1).requires_grad_(), torch.zeros(2, dtype=torch.long)
     loss = matching_loss(z, of, equally_right(of, torch.arange(2), 1))
     loss.backward()
-    assert float(loss) == pytest.approx(0)
+    assert loss.item() == pytest.approx(0)
     assert z.grad is not None
     assert z.grad.eq(0).all()

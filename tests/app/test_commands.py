@@ -104,8 +104,7 @@ def test_every_option_that_a_message_names_is_there(
 ) -> None:
     texts = (translator, writer, filler, understander)
     seeing = (captioner, classifier, detector, tokenizer_of_images)
-    folders = (*texts, *seeing, *joint.values())
-    runs = [str(folder) for folder in folders]
+    runs = [str(folder) for folder in (*texts, *seeing, *joint.values())]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     recipes = (
         "transformer",

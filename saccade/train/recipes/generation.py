@@ -11,9 +11,7 @@ MEASURED: dict[str, Recipe] = {
         system="S25",
         lecture="DALL·E",
         model=dvae.PRESETS["dvae-128"],
-        task=ReconstructionSettings(
-            image=128, augment="crop", beta=2.5, beta_batches=0, cool_batches=20_000
-        ),
+        task=ReconstructionSettings(image=128, augment="crop", beta_batches=0, cool_batches=20_000),
         train=TrainSettings(
             steps=25_000,
             batch_tokens=128,
@@ -35,7 +33,7 @@ BUILT_IN: dict[str, Recipe] = {
         lecture="DALL·E",
         model=dvae.PRESETS["dvae-nano"],
         # The KL weighs from the start: without it the first few codes that serve take all cells.
-        task=ReconstructionSettings(beta=2.5, beta_batches=0, cool_batches=4500),
+        task=ReconstructionSettings(beta_batches=0, cool_batches=4500),
         train=TrainSettings(
             steps=6000,
             batch_tokens=32,

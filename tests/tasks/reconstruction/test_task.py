@@ -131,7 +131,9 @@ def test_a_few_colours_are_learnt_by_heart() -> None:
     optimizer = torch.optim.AdamW(net.parameters(), 1e-2)
     for step in range(100):
         torch.manual_seed(step)
-        batch = one.batch(step)._replace(images=images, counts=torch.ones(8), tokens=8)
+        batch = one.batch(step)._replace(
+            images=images, drawn=torch.empty(8, 0), counts=torch.ones(8), tokens=8
+        )
         (total_loss(one, net, batch) / batch.tokens).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()

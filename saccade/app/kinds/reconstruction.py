@@ -19,7 +19,7 @@ from saccade.app.look.draw.pairs import draw_pairs
 from saccade.app.look.draw.png import png_bytes
 from saccade.data.readers.images.plain import plain_image_splits
 from saccade.errors import ConfigError
-from saccade.tasks.reconstruction.data import read_plain
+from saccade.tasks.reconstruction.data import ReconstructionSettings, read_plain
 from saccade.tasks.reconstruction.evaluate import evaluate_reconstruction
 from saccade.tasks.reconstruction.reconstructor import Reconstructor
 
@@ -115,7 +115,7 @@ def eval_command(
     with busy("loading"):
         model: ReconstructionModel = load(run, device=device)
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, plain_image_splits)
+    split = _split(held_out, asked)
     where: dict[str, Any] = {"split": split, "settings": asked}
     with counting("reading") as reading, counting("coding") as progress:
         found = evaluate_reconstruction(model.tool, **where, reading=reading, progress=progress)
@@ -125,7 +125,14 @@ def eval_command(
         _draw(_of_split(model.tool, asked, split), draw)
 
 
-def _of_split(tool: Reconstructor, asked: Any, split: str | None) -> list[Pair]:
+def _split(held_out: HeldOut, asked: ReconstructionSettings) -> str | None:
+    """The split to read; None is all of other data that have none."""
+    if held_out.data and not held_out.split and plain_image_splits(Path(asked.data)) == ["train"]:
+        return None
+    return held_out.choose(asked, plain_image_splits)
+
+
+def _of_split(tool: Reconstructor, asked: ReconstructionSettings, split: str | None) -> list[Pair]:
     """Some images of a split, spread evenly over it, and what their codes stand for."""
     read = read_plain(asked, split)
     chosen = torch.linspace(0, len(read) - 1, min(OF_SPLIT, len(read))).round().long().unique()

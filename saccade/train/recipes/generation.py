@@ -16,9 +16,7 @@ _DVAE_PHOTOS = Recipe(
     system="S25",
     lecture="DALL·E",
     model=dvae.PRESETS["dvae-128"],
-    task=ReconstructionSettings(
-        image=128, augment="crop", beta=2.5, beta_batches=0, cool_batches=20_000
-    ),
+    task=ReconstructionSettings(image=128, augment="crop", beta_batches=0, cool_batches=20_000),
     train=TrainSettings(
         steps=25_000,
         batch_tokens=128,
@@ -38,7 +36,7 @@ _DVAE = Recipe(
     lecture="DALL·E",
     model=dvae.PRESETS["dvae-nano"],
     # The KL weighs from the start: without it the first few codes that serve take all cells.
-    task=ReconstructionSettings(beta=2.5, beta_batches=0, cool_batches=4500),
+    task=ReconstructionSettings(beta_batches=0, cool_batches=4500),
     train=TrainSettings(
         steps=6000,
         batch_tokens=32,

@@ -91,7 +91,7 @@ def _folder(data: Path, tree: Tree, base: str, split: str) -> str:
         held = listed([*tree.folders(base), *tree.files(base)]) or "nothing"
         raise DataError(
             f"{printable(data)} has no {split!r} split of images: no folder {split}; it holds "
-            f"{held}"
+            f"{held}; name a split that is there, or valid for what was held out"
         )
     return join(base, folders[stems[0]])
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, UInt8
 from saccade.data.shapes.scenes import COLOURS, Scene, Thing, boxes_meet
 from saccade.data.shapes.seeing.evidence import Evidence, evidence
 from saccade.data.shapes.seeing.fitting import Layer, best_fit, contrasted, rough_fits, without
-from saccade.data.shapes.seeing.templates import SIDE, Pose
+from saccade.data.shapes.seeing.templates import SIDE, Pose, blurred
 from saccade.errors import DataError
 
 _SMALLEST_IMAGE = 32
@@ -22,6 +22,8 @@ _MOST = 6  # objects of one colour
 _AGREED = 0.75  # how far a drawing and what is seen must agree
 _VISIBLE = 0.5  # share of an object that must be seen
 _MARGIN = 1
+_HALO, _MOST_AROUND = 1.5, 0.3  # pixels around a drawing, and how much of them may be its colour
+_LEAST_GROUND = 0.4  # share of an image that shows background; scenes have more than half
 
 
 class _Found(NamedTuple):
@@ -34,9 +36,12 @@ def see(image: UInt8[np.ndarray, "3 H W"]) -> Scene:
     """The scene that an image shows, objects from far to near.
 
     Its background and seed are of no meaning. Two objects may share colour and kind, which no
-    scene of the splits has. What looks like no shape is left out.
+    scene of the splits has. What looks like no shape is left out; an image with hardly any
+    background shows no scene, and so no objects.
     """
     seen = evidence(_resized(image))
+    if seen.ground.mean() < _LEAST_GROUND:
+        return Scene((), "plain", 0)
     found = [
         _Found(pose.thing(colour), pose.drawn(), share)
         for colour, share, weight in zip(COLOURS, seen.share, seen.weight, strict=True)
@@ -47,6 +52,7 @@ def see(image: UInt8[np.ndarray, "3 H W"]) -> Scene:
 
 def _poses(layer: Layer, seen: Evidence) -> Iterator[Pose]:
     """Shapes of one colour, the clearest first: each is taken away before the next is sought."""
+    whole = layer
     for _ in range(_MOST):
         if np.count_nonzero(layer.share > 0.5) < _FEWEST:
             return
@@ -57,7 +63,7 @@ def _poses(layer: Layer, seen: Evidence) -> Iterator[Pose]:
         clear = contrasted(layer, seen.image, seen.ground, place)
         pose = best_fit(clear or layer, rough).pose
         drawn = pose.drawn()
-        if clear and _agrees(clear, drawn):
+        if clear and _agrees(clear, drawn) and _ends(whole, drawn):
             yield pose
         layer = without(layer, drawn)
 
@@ -72,6 +78,12 @@ def _agrees(layer: Layer, drawn: Float[np.ndarray, "H W"]) -> bool:
     both = float((weight * share * drawn).sum())
     either = float((weight * (share * share + drawn * drawn)).sum()) - both
     return both >= _AGREED * either and both >= _VISIBLE * float((drawn * drawn).sum())
+
+
+def _ends(layer: Layer, drawn: Float[np.ndarray, "H W"]) -> bool:
+    """Whether the colour ends where the drawing does: it is no piece of a larger area."""
+    around = np.where(drawn < 0.02, blurred(drawn, _HALO), 0) * layer.weight
+    return float((around * layer.share).sum()) <= _MOST_AROUND * float(around.sum())
 
 
 def _box(inside: Bool[np.ndarray, "H W"]) -> tuple[slice, slice]:

@@ -18,7 +18,6 @@ from saccade.data.shapes.seeing.templates import (
     COARSE,
     EACH,
     HALVES,
-    SCALES,
     WINDOW,
     Pose,
     coarse_bank,
@@ -144,6 +143,3 @@ def without(layer: Layer, drawn: Float[np.ndarray, "H W"]) -> Layer:
     """What is left to explain; objects of one colour do not overlap, so nothing goes on there."""
     gone = drawn > 0.1
     return Layer(np.where(gone, 0, layer.share), np.where(gone, 1, layer.weight))
-
-
-assert len(SCALES) % EACH == 1

@@ -17,7 +17,7 @@ from saccade.errors import DataError
 _UNKNOWN = frozenset((*GROUPS, *CONTEXTS, NEUTRAL))
 
 
-class Agreement(NamedTuple):
+class PromptAgreement(NamedTuple):
     """How much of a prompt an image shows.
 
     `objects` counts kind and colour, `relations` the claims whose two objects are there and stand
@@ -49,19 +49,19 @@ def fits(prompt: str, image: UInt8[np.ndarray, "3 H W"]) -> bool:
     return true_of(_content(prompt), see(image))
 
 
-def agreement(prompt: str, image: UInt8[np.ndarray, "3 H W"]) -> Agreement:
+def agreement(prompt: str, image: UInt8[np.ndarray, "3 H W"]) -> PromptAgreement:
     """How much of a prompt an image shows."""
     return compare(_content(prompt), see(image))
 
 
-def compare(said: Content, scene: Scene) -> Agreement:
+def compare(said: Content, scene: Scene) -> PromptAgreement:
     """How much of what is said is true of a scene."""
     bare = [Mention(named.kind, named.colour) for named in said.objects]
     pairs = [
         Content((bare[claim.first], bare[claim.second]), (Claim(0, claim.relation, 1),))
         for claim in said.relations
     ]
-    return Agreement(
+    return PromptAgreement(
         fits=true_of(said, scene),
         objects=sum(true_of(Content((named,)), scene) for named in bare),
         named=len(bare),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 
 from saccade.data.shapes.scenes import COLOURS, Scene, Thing, boxes_meet
 from saccade.data.shapes.seeing.evidence import Evidence, evidence
@@ -26,7 +26,7 @@ _HALO, _MOST_AROUND = 1.5, 0.3  # pixels around a drawing, and how much of them 
 _LEAST_GROUND = 0.4  # share of an image that shows background; scenes have more than half
 
 
-class _Found(NamedTuple):
+class _SeenObject(NamedTuple):
     thing: Thing
     drawn: Float[np.ndarray, "H W"]
     share: Float[np.ndarray, "H W"]
@@ -43,7 +43,7 @@ def see(image: UInt8[np.ndarray, "3 H W"]) -> Scene:
     if seen.ground.mean() < _LEAST_GROUND:
         return Scene((), "plain", 0)
     found = [
-        _Found(pose.thing(colour), pose.drawn(), share)
+        _SeenObject(pose.thing(colour), pose.drawn(), share)
         for colour, share, weight in zip(COLOURS, seen.share, seen.weight, strict=True)
         for pose in _poses(Layer(share, weight), seen)
     ]
@@ -87,17 +87,17 @@ def _ends(layer: Layer, drawn: Float[np.ndarray, "H W"]) -> bool:
 
 
 def _box(inside: Bool[np.ndarray, "H W"]) -> tuple[slice, slice]:
-    return _span(inside.any(axis=1)), _span(inside.any(axis=0))
+    rows, columns = np.nonzero(inside)
+    return _span(rows), _span(columns)
 
 
-def _span(inside: Bool[np.ndarray, " W"]) -> slice:
-    (at,) = np.nonzero(inside)
-    return slice(max(0, int(at[0]) - _MARGIN), int(at[-1]) + 1 + _MARGIN)
+def _span(at: Int[np.ndarray, " P"]) -> slice:
+    return slice(max(0, int(at.min()) - _MARGIN), int(at.max()) + 1 + _MARGIN)
 
 
-def _from_far(found: list[_Found]) -> list[_Found]:
+def _from_far(found: list[_SeenObject]) -> list[_SeenObject]:
     """Sorted from far to near: where two overlap, the one whose colour is seen there is nearer."""
-    left, order = list(found), list[_Found]()
+    left, order = list(found), list[_SeenObject]()
     while left:
         covering = [
             sum(_is_before(one, other) for other in left if other is not one) for one in left
@@ -106,7 +106,7 @@ def _from_far(found: list[_Found]) -> list[_Found]:
     return order
 
 
-def _is_before(one: _Found, other: _Found) -> bool:
+def _is_before(one: _SeenObject, other: _SeenObject) -> bool:
     if not boxes_meet(one.thing.box, other.thing.box):
         return False
     return float((one.drawn * other.drawn * (one.share - other.share)).sum()) > 0

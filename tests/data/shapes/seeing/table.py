@@ -33,10 +33,9 @@ def clean(image: np.ndarray, _seed: int) -> np.ndarray:
 def blurry(image: np.ndarray, _seed: int, sigma: float = 0.7) -> np.ndarray:
     kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * sigma**2))
     kernel /= kernel.sum()
-    found = np.pad(image.astype(float), ((3, 3), (3, 3), (0, 0)), mode="edge")
-    found = sum(share * found[i : i + len(image)] for i, share in enumerate(kernel))
-    found = sum(share * found[:, i : i + len(image)] for i, share in enumerate(kernel))
-    return np.asarray(found).round().astype(np.uint8)
+    padded = np.pad(image.astype(float), ((3, 3), (3, 3), (0, 0)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (7, 7), axis=(0, 1))
+    return np.einsum("hwcij,i,j->hwc", windows, kernel, kernel).round().astype(np.uint8)
 
 
 def noisy(image: np.ndarray, seed: int) -> np.ndarray:
@@ -92,7 +91,7 @@ def measure(scenes: list[Scene], damage: Callable[[np.ndarray, int], np.ndarray]
     start = time.process_time()
     seen = [see(image) for image in images]
     took = time.process_time() - start
-    own, few, other, other_true, complete = ([] for _ in range(5))
+    own, few, other, other_true, complete = (list[bool]() for _ in range(5))
     changed: dict[bool, list[bool]] = {True: [], False: []}
     for index, (one, read) in enumerate(zip(scenes, seen, strict=True)):
         judged = [is_right(caption, read) for caption in captions(one)]
@@ -105,9 +104,20 @@ def measure(scenes: list[Scene], damage: Callable[[np.ndarray, int], np.ndarray]
         rng = np.random.default_rng(index)
         for caption in rng.permutation(neighbours(captions(one)[0]))[:_CHANGED]:
             changed[is_right(caption, one)].append(is_right(caption, read))
-    lists = (own, few, other, other_true, changed[True], changed[False], complete)
-    shares = [float(np.mean(one)) if one else float("nan") for one in lists]
-    return Row(*shares, 1000 * took / len(images))
+    return Row(
+        own=share(own),
+        few=share(few),
+        other=share(other),
+        other_true=share(other_true),
+        changed_true=share(changed[True]),
+        changed_false=share(changed[False]),
+        complete=share(complete),
+        milliseconds=1000 * took / len(images),
+    )
+
+
+def share(judged: list[bool]) -> float:
+    return float(np.mean(judged)) if judged else float("nan")
 
 
 def names(one: Scene) -> list[tuple[str, str, str]]:

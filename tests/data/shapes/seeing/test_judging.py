@@ -16,7 +16,7 @@ from saccade.data.shapes import (
     scene,
     true_of,
 )
-from saccade.data.shapes.seeing import Agreement, agreement, compare, fits, see
+from saccade.data.shapes.seeing import PromptAgreement, agreement, compare, fits, see
 from saccade.errors import DataError
 from tests.data.shapes.seeing.table import DAMAGES, measure, planar
 from tests.data.shapes.text.test_writing import neighbours
@@ -90,7 +90,7 @@ def test_agreement_counts_objects_and_relations_apart() -> None:
         if len(one.objects) == 3 and any("that is" in caption for caption in captions(one))
     )
     caption = next(caption for caption in captions(truth) if "that is" in caption)
-    assert agreement(caption, planar(render(truth))) == Agreement(True, 3, 3, 2, 2)
+    assert agreement(caption, planar(render(truth))) == PromptAgreement(True, 3, 3, 2, 2)
     for changed in neighbours(caption):
         said = parse(changed)
         assert said is not None
@@ -100,9 +100,9 @@ def test_agreement_counts_objects_and_relations_apart() -> None:
 
 
 def test_shares_of_agreement() -> None:
-    found = Agreement(fits=False, objects=2, named=3, relations=1, claimed=2)
+    found = PromptAgreement(fits=False, objects=2, named=3, relations=1, claimed=2)
     assert (found.object_share, found.relation_share) == (2 / 3, 1 / 2)
-    assert Agreement(True, 1, 1, 0, 0).relation_share == 1
+    assert PromptAgreement(True, 1, 1, 0, 0).relation_share == 1
 
 
 def test_a_wrong_size_keeps_a_prompt_from_fitting_but_not_its_objects_from_being_there() -> None:

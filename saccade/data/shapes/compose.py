@@ -28,9 +28,9 @@ from saccade.data.shapes.scenes import (
 from saccade.data.shapes.settings import ShapesSettings, SplitKind, split_kind
 from saccade.errors import ConfigError
 
-_TILTS = (-16, -8, 0, 8, 16)
-_UPRIGHT = frozenset(("circle", "ring"))  # turning them would change nothing
-_RADII = {"main": (0.175, 0.205), "big": (0.125, 0.145), "small": (0.085, 0.1)}
+TILTS = (-16, -8, 0, 8, 16)
+UPRIGHT = frozenset(("circle", "ring"))  # turning them would change nothing
+RADII = {"main": (0.175, 0.205), "big": (0.125, 0.145), "small": (0.085, 0.1)}
 _EDGE = 0.02
 _MOST_COVERED = 0.28  # of an outline; what is seen stays above 60 % when cut into pixels
 _APART = 0.06  # between centres where captions go from left to right
@@ -89,7 +89,7 @@ def _arrange(draw: Dice, asked: SplitKind, settings: ShapesSettings) -> tuple[Th
         size = "big" if draw.chance(0.5) else "small"
         if order == 0 and count > 1:
             size = "big"  # the largest of all, which gives the scene its class
-        radii = _RADII["main" if order == 0 and size == "big" else size]
+        radii = RADII["main" if order == 0 and size == "big" else size]
         wanted = asked.share if order == count - 1 else None
         make = _maker(draw, (colour, kind, size), radii)
         for _ in range(_TRIES):
@@ -130,7 +130,7 @@ def _maker(
 ) -> Callable[[], Thing]:
     """One object that can be put in place after place."""
     colour, kind, size = words
-    tilt = 0 if kind in _UPRIGHT else draw.pick(_TILTS)
+    tilt = 0 if kind in UPRIGHT else draw.pick(TILTS)
     known = field(kind, tilt)
     radius = draw.between(*radii)
     w, h = 2 * radius * known.half_width, 2 * radius * known.half_height

@@ -1,0 +1,64 @@
+"""Do drawn images show what their texts say? Of shapes a reader of images can tell."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+from saccade.data.shapes.seeing.judging import PromptAgreement, agreement
+from saccade.errors import ConfigError
+from saccade.tasks.base import Progress, silent
+from saccade.tasks.captioning.data import Captioned
+from saccade.tasks.text_to_image.drawer import Drawing, ImageDrawer
+
+
+def judge(prompts: Sequence[str], images: UInt8[Tensor, "n 3 H W"]) -> dict[str, float]:
+    """The share of images that show all that their prompt says, of its objects (kind and colour),
+    and of its relations.
+    """
+    found = [agreement(prompt, image.numpy()) for prompt, image in zip(prompts, images)]
+    return {
+        "all": _mean([float(one.fits) for one in found]),
+        "objects": _mean([one.object_share for one in found]),
+        "relations": _mean([one.relation_share for one in found if _relates(one)]),
+    }
+
+
+def judged(
+    drawer: ImageDrawer,
+    read: Captioned,
+    *,
+    count: int,
+    how: Drawing,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Images drawn for the first text of each of `count` scenes; beside them the bounds.
+
+    `real` are the scenes themselves, `again` what the discrete VAE leaves of them, and `shuffled`
+    the drawn images, each with the prompt of the next.
+    """
+    if not read.scenes:
+        raise ConfigError("only images of the built-in shapes can be judged; leave --judged out")
+    if not 1 <= count <= len(read.scenes):
+        raise ConfigError(f"judged={count} must be from 1 to {len(read.scenes)} scenes")
+    prompts = [texts[0] for texts in read.captions[:count]]
+    real = read.images[torch.arange(count)]
+    again = torch.cat([drawer.dvae.reconstruct(x.to(drawer.device)).cpu() for x in real.split(64)])
+    drawn = drawer.images(drawer.draw(prompts, how, progress=progress))
+    return {
+        "prompts": count,
+        "drawn": judge(prompts, drawn),
+        "real": judge(prompts, real),
+        "again": judge(prompts, again),
+        "shuffled": judge([*prompts[1:], prompts[0]], drawn),
+    }
+
+
+def _relates(one: PromptAgreement) -> bool:
+    return one.claimed > 0
+
+
+def _mean(some: Sequence[float]) -> float:
+    return sum(some) / max(1, len(some))

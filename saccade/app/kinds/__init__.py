@@ -18,6 +18,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "fitting": "saccade.app.kinds.fitting",
     "referring": "saccade.app.kinds.referring",
     "joint": "saccade.app.kinds.joint",
+    "text-to-image": "saccade.app.kinds.text_to_image",
 }
 
 

@@ -46,6 +46,8 @@ class DrawnFiles:
     def take(self, images: Sequence[ImagePrediction]) -> list[Path]:
         """Write the images of one prompt; gives a file for each of them, or the sheet of all."""
         number = next(self._prompts)
+        if not images:  # a blank line, which counts
+            return []
         if self.sheets:
             stem = f"{self.out.stem}-{number}" if self.several else self.out.stem
             return [write(self.out.with_name(f"{stem}.png"), png_bytes(sheet(images)))]

@@ -13,7 +13,6 @@ from saccade.app.serve.draft import Draft
 from saccade.app.serve.http.errors import RequestError, invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
 from saccade.errors import DataError
-from saccade.tasks.text_to_image.data import TextToImageSettings
 from saccade.tasks.text_to_image.drawer import Drawing, ImageDrawer
 from saccade.tasks.text_to_image.task import FRAME
 
@@ -66,7 +65,7 @@ class TextToImageServing(Serving):
         (pixels,) = tool.images(drawn)
         return drawn_document(models[0], DrawnSubject(given, pixels, *drawn[0]), settings)
 
-    def about(self, task: TextToImageSettings) -> dict[str, Any]:
+    def about(self, task: Any) -> dict[str, Any]:
         return {"image": task.image}
 
 

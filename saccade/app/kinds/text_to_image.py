@@ -129,20 +129,20 @@ def predict_command(
         warnings_said(),
     ):
         for found in _drawn(model, lines, options, progress):
-            row = _written(found, files) if found else {"prompt": "", "images": []}
+            images = _written(found, files)
             if json:
-                add(row)
+                add({"prompt": found[0].prompt if found else "", "images": images})
             else:
-                tell(*dict.fromkeys(one["file"] for one in row["images"]))
+                tell(*dict.fromkeys(one["file"] for one in images))
 
 
 def _drawn(
     model: TextToImageModel, lines: InputLines, options: dict[str, Any], progress: Progress
 ) -> Iterator[list[ImagePrediction]]:
     """The images of each prompt in turn, none for a blank one; as many prompts at once as fit."""
-    count, done = options["count"], 0
+    count, done = int(options["count"]), 0
     total = None if lines.total is None else lines.total * count
-    kept = options["best"] or count
+    kept = count if options["best"] is None else int(options["best"])
     at_once = max(1, model.tool.batch // count)
     for batch in lines.batches(model.tool.read):
         for first in range(0, len(batch), at_once):
@@ -159,15 +159,15 @@ def _drawn(
                 found = found[kept:] if line is not None else found
 
 
-def _written(found: Sequence[ImagePrediction], files: DrawnFiles) -> dict[str, Any]:
-    """Into files; a table of what was drawn."""
+def _written(found: Sequence[ImagePrediction], files: DrawnFiles) -> list[dict[str, Any]]:
+    """Into files; a table of each image."""
     paths = list(map(str, files.take(found)))
     images: list[dict[str, Any]] = []
     for number, one in enumerate(found):
         figures = {"codes": one.codes, "log_probability": one.log_probability}
         fits = {} if one.similarity is None else {"similarity": one.similarity}
         images.append({"file": paths[min(number, len(paths) - 1)], **figures, **fits})
-    return {"prompt": found[0].prompt, "images": images}
+    return images
 
 
 def eval_command(

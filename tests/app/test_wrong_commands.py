@@ -16,9 +16,11 @@ from saccade.tasks.language.task import LanguageSettings
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from tests.app.conftest import QUICK
+from tests.app.drawer_runs import drawer_run
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_detection_commands import OBJECTS
+from tests.app.wrong_drawing_commands import DRAWINGS
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
@@ -29,7 +31,7 @@ from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
-SEEING = [*CLASSES, *OBJECTS, *JOINT, *MATCHING, *RECONSTRUCTION]
+SEEING = [*CLASSES, *DRAWINGS, *OBJECTS, *JOINT, *MATCHING, *RECONSTRUCTION]
 EVERY = [*MOST, *SEEING, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
@@ -68,7 +70,7 @@ def runs(
     names["cho"] = "choosing"
     shared |= {"cel": joint["cells"], **{key: joint[name] for key, name in names.items()}}
     copies = {name: shutil.copytree(path, place / path.name) for name, path in shared.items()}
-    return {**copies, "gpt": folder}
+    return {**copies, "gpt": folder, "t2i": drawer_run(place / "dalle")}
 
 
 @pytest.fixture(scope="module")

@@ -210,6 +210,11 @@ def check_out(out: Path | None, compare: str | None = None) -> None:
         raise ConfigError(
             f"{out.name}: a look is saved as {', '.join(LOOKS)}, not {out.suffix or 'that'}"
         )
+    check_file(out)
+
+
+def check_file(out: Path) -> None:
+    """Refuse what cannot be written."""
     if out.is_dir() or not out.parent.is_dir():
         what = f"{out} is a folder" if out.is_dir() else f"there is no folder {out.parent}"
         raise WriteError(f"cannot write {out}: {what}; name a file in a folder that is there")

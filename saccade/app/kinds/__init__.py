@@ -21,6 +21,7 @@ HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of tha
     "joint": "saccade.app.kinds.joint",
     "reconstruction": "saccade.app.kinds.reconstruction",
     "matching": "saccade.app.kinds.matching",
+    "text-to-image": "saccade.app.kinds.text_to_image",
 }
 
 

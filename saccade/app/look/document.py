@@ -177,6 +177,20 @@ class RegionsEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DrawnEntry:
+    """An image that was drawn code by code, row by row; the first `begun` were given.
+
+    `sees` says by its name what each site may look at of the image, and `masks` which cells
+    (across) that is for each cell (down) as its code is chosen: 1 where it may look.
+    """
+
+    codes: list[int]
+    begun: int
+    sees: dict[str, str]
+    masks: dict[str, ArrayRef]
+
+
+@dataclass(frozen=True, kw_only=True)
 class LookEntry:
     """One text and where the model looked; `beam` is the history of the search for it.
 
@@ -198,6 +212,7 @@ class LookEntry:
     classes: ClassEntry | None = None
     objects: ObjectsEntry | None = None
     regions: RegionsEntry | None = None
+    drawn: DrawnEntry | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ STYLES = (
     "detection/style.css",
     "understanding/style.css",
     "joint/style.css",
+    "painting/style.css",
 )
 
 

@@ -47,6 +47,7 @@ class PredictFields(Protocol):
     beam: int | None
     sample: bool | None
     most_tokens: int | None
+    stream: bool
 
 
 @runtime_checkable

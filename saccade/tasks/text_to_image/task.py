@@ -19,7 +19,15 @@ from saccade.data.ragged import Ragged
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.image_tokens.dalle import Dalle
-from saccade.tasks.base import Deciding, LengthBound, Preparation, shard_rows
+from saccade.models.image_tokens.dvae import Dvae
+from saccade.tasks.base import (
+    Deciding,
+    LengthBound,
+    Preparation,
+    Progress,
+    shard_rows,
+    silent,
+)
 from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.captioning.task import encode
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
@@ -95,13 +103,16 @@ class TextToImage:
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
     def _coded(self, read: Captioned, bound: LengthBound, what: str) -> CodedTexts:
-        try:
-            tokens, too_long = encode(read, self.vocabulary, longest=bound.tokens + 1)
-        except DataError:
-            raise DataError(f"{read.report}: {bound.none_fits(what)}") from None
-        self.report += bound.report(too_long, what)
-        codes = image_codes(self.dvae, tokens.images, self._how.progress)
-        return CodedTexts(codes, tokens.captions, tokens.first, digest(tokens.images))
+        coded = coded_texts(
+            read,
+            self.vocabulary,
+            self.dvae,
+            most=bound.tokens,
+            none_fits=bound.none_fits(what),
+            progress=self._how.progress,
+        )
+        self.report += bound.report(coded[1], what)
+        return coded[0]
 
     @property
     def batches_per_epoch(self) -> int:
@@ -163,6 +174,26 @@ class TextToImage:
         )
         share = self.settings.text_weight
         return {"loss": share * found["words"] + (1 - share) * found["codes"], **found}
+
+
+def coded_texts(
+    read: Captioned,
+    vocabulary: Vocabulary,
+    dvae: Dvae,
+    *,
+    most: int,
+    none_fits: str,
+    progress: Progress = silent,
+) -> tuple[CodedTexts, int]:
+    """Images as codes with their texts of at most so many tokens, and how many have more; if all
+    have, `none_fits` says what to do.
+    """
+    try:
+        tokens, too_long = encode(read, vocabulary, longest=most + 1)
+    except DataError:
+        raise DataError(f"{read.report}: {none_fits}") from None
+    codes = image_codes(dvae, tokens.images, progress)
+    return CodedTexts(codes, tokens.captions, tokens.first, digest(tokens.images)), too_long
 
 
 def text_image_losses(

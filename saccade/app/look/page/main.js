@@ -18,6 +18,7 @@ import { MaskedView } from "./kinds/masked.js";
 import { footBar } from "./controls/readout.js";
 import { ServerBar, emptyState, isServed } from "./served/server.js";
 import { State } from "./controls/state.js";
+import { TextToImageView } from "./kinds/text-to-image.js";
 import { TranslationView } from "./kinds/translation.js";
 import { UnderstandingView } from "./kinds/understanding.js";
 
@@ -45,6 +46,7 @@ const KINDS = {
   masked: [MaskedView, CompareView],
   understanding: [UnderstandingView, UnderstandingView],
   joint: [JointView, JointView],
+  "text-to-image": [TextToImageView, TextToImageView],
 };
 
 // Why this page cannot show a document; null if it can.

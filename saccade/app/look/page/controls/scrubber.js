@@ -2,12 +2,12 @@
 
 import { el, within } from "./dom.js";
 
-const PACE = 650; // milliseconds a step
+const PACE = 650; // milliseconds a step, of words
 
 export class Scrubber {
-  // steps: how many; name(step): what was written there; change(step).
-  constructor({ steps, value, name, change }) {
-    Object.assign(this, { steps, name, change });
+  // steps: how many; name(step): what was written there; change(step); pace: milliseconds a step.
+  constructor({ steps, value, name, change, pace = PACE }) {
+    Object.assign(this, { steps, name, change, pace });
     this.timer = null;
     this.range = el("input", { type: "range", min: 0, max: steps - 1, "aria-label": "Step" });
     this.output = el("output", { class: "step-name" });
@@ -61,7 +61,7 @@ export class Scrubber {
     this.timer = setInterval(() => {
       if (this.step >= this.steps - 1) this.stop();
       else this.#go(this.step + 1);
-    }, PACE);
+    }, this.pace);
   }
 
   stop() {

@@ -4,7 +4,8 @@ import { holds, massIn, peakOf, placesOf } from "./maps.js";
 import { el } from "../controls/dom.js";
 import { weightText } from "../controls/format.js";
 
-function bars(entries, label) {
+// [[name, share, hit, other]], each with a bar.
+export function bars(entries, label) {
   return el("ol", { class: "places", "aria-label": label },
     ...entries.map(([name, mass, hit, other]) => el("li", { class: hit ? "hit" : null },
       el("span", { class: "place-name", text: name }),

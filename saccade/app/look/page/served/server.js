@@ -15,6 +15,7 @@ const ASKED = {
   translation: ["beam"], captioning: ["beam"], language: ["most_tokens", "temperature"],
   classification: [], detection: [], masked: [], understanding: [],
   answering: [], referring: [], fitting: [], choosing: [], joint: [],
+  "text-to-image": ["temperature", "seed"],
 };
 const PROMISES = {
   understanding: "Write a sentence, and see what the model says of it, and what in it that came from.",
@@ -26,8 +27,12 @@ const PROMISES = {
   referring: "Give it an image and a phrase, and see which region it means, and why that one.",
   fitting: "Give it an image and a sentence, and see how well they fit, region by region.",
   choosing: "Give it an image and some sentences, one a line, and see which fits it, and why.",
+  "text-to-image": "Write a prompt, and see an image painted for it, and which words each cell looked at.",
   joint: "Give it an image and a sentence with ___ for a word, and see what fills it.",
 };
+
+const PROMPTS = ["a red circle left of a blue square", "a small green triangle above a star"];
+const ALONE = new Set(["text-to-image"]); // are not shown beside another run
 
 export function isServed() {
   return document.querySelector('meta[name="saccade-server"][content="1"]') !== null;
@@ -119,14 +124,17 @@ export class ServerBar {
     this.beam = numberField("Beam", { value: 5, min: 1, max: 16 });
     this.most = numberField("New tokens", { value: 60, min: 1, max: 512 });
     this.temperature = numberField("Temperature", { value: "", min: 0, max: 5, step: 0.1 });
+    this.seed = numberField("Seed", { value: 0, min: 0, max: 2 ** 31 });
     this.second = el("select", { "aria-label": "Compare with" });
     this.compare = el(
       "label", { class: "control picker" }, el("span", { class: "name", text: "Compare with" }),
       this.second
     );
-    this.fields = { beam: this.beam, most_tokens: this.most, temperature: this.temperature };
+    this.fields = {
+      beam: this.beam, most_tokens: this.most, temperature: this.temperature, seed: this.seed,
+    };
     return el("details", { class: "ask-options" }, el("summary", { text: "Options" }),
-      el("div", { class: "ask-fields" }, this.beam, this.most, this.temperature, this.compare));
+      el("div", { class: "ask-fields" }, this.beam, this.most, this.temperature, this.seed, this.compare));
   }
 
   async #inform() {
@@ -188,7 +196,7 @@ export class ServerBar {
     for (const [name, field] of Object.entries(this.fields)) field.hidden = !asked.includes(name);
     this.suited?.();
     const others = (this.runs ?? []).filter(
-      ({ name, kind }) => name !== run?.name && kind === run?.kind
+      ({ name, kind }) => name !== run?.name && kind === run?.kind && !ALONE.has(kind)
     );
     this.second.replaceChildren(
       el("option", { value: "", text: "no other run" }),
@@ -372,14 +380,14 @@ export class ServerBar {
 // Before the first look: what this is, and something to begin with.
 export function emptyState(bar) {
   const words = el("p");
-  const examples = el(
-    "div", { class: "examples" },
-    ...EXAMPLES.map(
-      (text) => button(text, () => { bar.fill(text); bar.ask(); }, { class: "button example" })
-    )
+  const examples = el("div", { class: "examples" });
+  const example = (text) => button(
+    text, () => { bar.fill(text); bar.ask(); }, { class: "button example" }
   );
   bar.suited = () => {
     examples.hidden = bar.takesImages;
+    const some = bar.kind === "text-to-image" ? PROMPTS : EXAMPLES;
+    examples.replaceChildren(...some.map(example));
     words.textContent = PROMISES[bar.kind]
       ?? "Write a sentence, choose a run, and see which words each word looked at "
         + "while the model wrote.";

@@ -1,0 +1,263 @@
+"""Text to image: a prompt in, images out, and which words and cells each cell looked at."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from saccade.app.api import load
+from saccade.app.cli.inputs import InputLines, check_out, input_lines, one_text, say_written
+from saccade.app.cli.output import (
+    busy,
+    counting,
+    json_list,
+    print_json,
+    print_scores,
+    tell,
+    tell_drawing,
+    warnings_said,
+)
+from saccade.app.kinds.base import HeldOut, Kind
+from saccade.app.kinds.drawing import (
+    ImagePrediction,
+    TextToImageModel,
+    check_count,
+    load_drawer,
+    matcher_of,
+)
+from saccade.app.kinds.drawn_files import DrawnFiles
+from saccade.app.kinds.serve_text_to_image import TextToImageServing
+from saccade.app.look.draw.figure import save_document
+from saccade.app.look.draw.terminal import terminal
+from saccade.app.look.settings import LookSettings, Selection, refuse_selection
+from saccade.app.look.text_to_image import drawn_document, drawn_look
+from saccade.data.readers import image_splits
+from saccade.errors import ConfigError
+from saccade.tasks.base import Progress
+from saccade.tasks.text_to_image.drawer import Drawing
+from saccade.tasks.text_to_image.evaluate import evaluate_drawer
+
+LONG = 40  # words whose maps are still printed
+
+
+@dataclass(frozen=True, kw_only=True)
+class BegunImage:
+    """An image whose upper part is kept.
+
+    Args:
+        complete: an image; its upper part is kept, and the rest drawn.
+        rows: how many rows of its cells are kept; half of them by default.
+    """
+
+    complete: Path | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.complete is None and self.rows is not None:
+            raise ConfigError(
+                f"--rows {self.rows} are those of an image to complete; name that with "
+                "--complete photo.png"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Which of several images come first.
+
+    Args:
+        rerank: a run that tells how well an image fits a text; the best come first.
+        best: write only so many of them.
+    """
+
+    rerank: str | None = None
+    best: int | None = None
+
+
+def predict_command(
+    run: tyro.conf.Positional[str],
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    text: tuple[str, ...] = (),
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    count: int = 1,
+    drawing: Drawing = Drawing(),  # noqa: B008
+    begun: BegunImage = BegunImage(),  # noqa: B008
+    ranking: Ranking = Ranking(),  # noqa: B008
+    skip_bad: int = 0,
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Draw images for prompts.
+
+    Prompts come from the command line, from a file that is named there, or with - from standard
+    input, one a line. The images of a prompt go on one sheet under it: with --out x.png into that
+    file, of several prompts into x-1.png, x-2.png …; without, into images.png, or the first such
+    name that is free. Any other --out is a folder, where each image is a file with its very pixels.
+    The names of the files are printed.
+
+    Args:
+        run: folder of the run.
+        texts: prompts, or a file of them.
+        text: prompts that are no file, whatever they look like.
+        out: a .png file, or a folder.
+        count: how many images are drawn for each prompt.
+        drawing: how the next code is chosen.
+        begun: an image whose upper part is kept.
+        ranking: which of several images come first.
+        skip_bad: this many lines that are no text are answered with a blank one; one more stops.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print codes and log-probabilities as well, as JSON.
+    """
+    check_count(count, ranking.best, reranked=ranking.rerank is not None)
+    lines = input_lines(texts, text, skip_bad=skip_bad)
+    with busy("loading"):
+        model: TextToImageModel = load(run, device=device)
+        judge = None if ranking.rerank is None else load(ranking.rerank, device=device)
+        if judge is not None:
+            matcher_of(judge)
+    if begun.complete is not None:
+        model.begin(begun.complete, begun.rows)  # refuses what cannot be, before a file is named
+    files = DrawnFiles(out, several=lines.total != 1)
+    options: dict[str, Any] = {**vars(drawing), **vars(begun), "count": count, "rerank": judge}
+    options["best"] = ranking.best
+    with (
+        counting("drawing") as progress,
+        json_list(wanted=json) as add,
+        warnings_said(),
+    ):
+        for found in _drawn(model, lines, options, progress):
+            images = _written(found, files)
+            if json:
+                add({"prompt": found[0].prompt if found else "", "images": images})
+            else:
+                tell(*dict.fromkeys(one["file"] for one in images))
+
+
+def _drawn(
+    model: TextToImageModel, lines: InputLines, options: dict[str, Any], progress: Progress
+) -> Iterator[list[ImagePrediction]]:
+    """The images of each prompt in turn, none for a blank one; as many prompts at once as fit."""
+    count, done = int(options["count"]), 0
+    total = None if lines.total is None else lines.total * count
+    kept = count if options["best"] is None else int(options["best"])
+    at_once = max(1, model.tool.batch // count)
+    for batch in lines.batches(model.tool.read):
+        for first in range(0, len(batch), at_once):
+            some = batch[first : first + at_once]
+            texts = [line for line in some if line is not None]
+            start = done
+            found = model.predict(
+                texts, **options, progress=lambda n, _, start=start: progress(start + n, total)
+            )
+            done += len(some) * count
+            progress(done, total)
+            for line in some:
+                yield found[:kept] if line is not None else []
+                found = found[kept:] if line is not None else found
+
+
+def _written(found: Sequence[ImagePrediction], files: DrawnFiles) -> list[dict[str, Any]]:
+    """Into files; a table of each image."""
+    paths = list(map(str, files.take(found)))
+    images: list[dict[str, Any]] = []
+    for number, one in enumerate(found):
+        figures = {"codes": one.codes, "log_probability": one.log_probability}
+        fits = {} if one.similarity is None else {"similarity": one.similarity}
+        images.append({"file": paths[min(number, len(paths) - 1)], **figures, **fits})
+    return images
+
+
+def eval_command(
+    run: tyro.conf.Positional[str],
+    /,
+    *,
+    held_out: HeldOut = HeldOut(),  # noqa: B008
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Loss and perplexity per word and per code, on texts and images that the run has not learnt.
+
+    The loss per code is also measured with the text hidden: the difference is what the text tells
+    of the image.
+
+    Args:
+        run: folder of the run, such as runs/dalle.
+        held_out: which data to score on; shapes also have the splits compositional and many.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print everything as JSON.
+    """
+    model: TextToImageModel = load(run, device=device)
+    asked = held_out.settings(model.tool.settings)
+    split = held_out.choose(asked, image_splits)
+    with counting("reading") as reading, counting("scoring") as progress:
+        told: dict[str, Any] = {"reading": reading, "progress": progress}
+        found = evaluate_drawer(model.tool, asked, split, **told)
+    found = held_out.kept(run, {"split": split or Path(asked.data).name, **found})
+    print_json(found) if json else print_scores(found)
+
+
+def look_command(
+    run: tyro.conf.Positional[str],
+    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    text: tuple[str, ...] = (),
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    drawing: Drawing = Drawing(),  # noqa: B008
+    begun: BegunImage = BegunImage(),  # noqa: B008
+    select: Selection = Selection(),  # noqa: B008
+    budget: int = LookSettings.budget,
+    device: str = "auto",
+) -> None:
+    """Draw an image for a prompt, and show which words and which earlier cells each cell looked at.
+
+    With --out it goes to a file: .html is a page that paints the image cell by cell, with every
+    layer and head, and works without a network; .png and .svg are images for papers; .json has the
+    numbers. The image is the one that `saccade predict` draws first with the same options.
+
+    Args:
+        run: folder of the run.
+        texts: the prompt, or a file of it.
+        text: a prompt that is no file, whatever it looks like.
+        out: a .html, .png, .svg or .json file.
+        drawing: how the next code is chosen.
+        begun: an image whose upper part is kept.
+        select: which weights are printed or drawn.
+        budget: bytes that the weights of a page may take, as text.
+        device: cpu, cuda …; auto takes the fastest there is.
+    """
+    check_out(out)
+    how, prompt = LookSettings(budget=budget), one_text(texts, text)
+    page = out is not None and out.suffix == ".html"
+    if page:
+        refuse_selection(select)
+    with busy("loading"):
+        model: TextToImageModel = load(run, device=device)
+    with busy("drawing"):
+        (one,) = model.predict(prompt, **vars(drawing), **vars(begun))
+    if out is not None and page:
+        with busy("looking"):
+            document = drawn_document(model, one.subject, how)
+        say_written(save_document(document, out))
+        return
+    with busy("looking"):
+        look = drawn_look(model, one.subject, how, select)
+    if len(look.words) <= LONG:
+        tell_drawing(look.text(colour=terminal()["colour"]))
+    if out is not None:
+        with warnings_said():
+            written = look.save(out)
+        say_written(written)
+
+
+KIND = Kind(
+    name="text-to-image",
+    load=load_drawer,
+    predict=predict_command,
+    evaluate=eval_command,
+    look=look_command,
+    serving=TextToImageServing(),
+)

@@ -35,6 +35,12 @@ DRAWINGS = [
     Wrong(f"predict {{t2i}} {HERE} --best 1", "best=1: nobody says which are"),
     Wrong("predict {t2i} nofile.txt", "nofile.txt does not exist"),
     Wrong("eval {t2i} --split foo", "no split 'foo'", "eval {t2i} --split valid"),
+    Wrong("eval {t2i} --judged -1", "judged=-1 must be 0 or more"),
+    Wrong(
+        "eval {t2i} --rerank {mat}",
+        "chooses among images that are judged; add --judged 200",
+        "eval {t2i} --rerank {mat} --judged 2 --best-of 2",
+    ),
     Wrong("look {t2i}", "give one text to look at, not 0"),
     Wrong('look {t2i} ""', "'' has no word to draw; write one"),
     Wrong(f"look {{t2i}} {HERE} -o x.gif", "a look is saved as .html, .svg, .png, .json"),

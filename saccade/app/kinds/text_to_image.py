@@ -1,6 +1,6 @@
 """Text to image: a prompt in, images out, and which words and cells each cell looked at."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from saccade.app.cli.output import (
     json_list,
     print_json,
     print_scores,
+    show_table,
     tell,
     tell_drawing,
     warnings_said,
@@ -35,9 +36,10 @@ from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.app.look.text_to_image import drawn_document, drawn_look
 from saccade.data.readers import image_splits
 from saccade.errors import ConfigError
-from saccade.tasks.base import Progress
+from saccade.tasks.text_to_image.data import TextToImageSettings, read_texts
 from saccade.tasks.text_to_image.drawer import Drawing
 from saccade.tasks.text_to_image.evaluate import evaluate_drawer
+from saccade.tasks.text_to_image.judged import judged
 
 LONG = 40  # words whose maps are still printed
 
@@ -59,6 +61,31 @@ class BegunImage:
             raise ConfigError(
                 f"--rows {self.rows} are those of an image to complete; name that with "
                 "--complete photo.png"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """Whether images are drawn and judged.
+
+    Args:
+        judged: draw for so many texts of shapes, and read what the images show; 0: do not.
+        rerank: a run that tells how well an image fits a text; its choice is judged as well.
+        best_of: how many images it chooses from.
+    """
+
+    judged: int = 0
+    rerank: str | None = None
+    best_of: int = 16
+
+    def __post_init__(self) -> None:
+        if self.judged < 0 or self.best_of < 1:
+            raise ConfigError(
+                f"judged={self.judged} must be 0 or more, and best_of={self.best_of} at least 1"
+            )
+        if self.rerank is not None and not self.judged:
+            raise ConfigError(
+                f"--rerank {self.rerank} chooses among images that are judged; add --judged 200"
             )
 
 
@@ -137,7 +164,10 @@ def predict_command(
 
 
 def _drawn(
-    model: TextToImageModel, lines: InputLines, options: dict[str, Any], progress: Progress
+    model: TextToImageModel,
+    lines: InputLines,
+    options: dict[str, Any],
+    progress: Callable[[int, int | None], None],
 ) -> Iterator[list[ImagePrediction]]:
     """The images of each prompt in turn, none for a blank one; as many prompts at once as fit."""
     count, done = int(options["count"]), 0
@@ -175,17 +205,22 @@ def eval_command(
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
+    judging: Judging = Judging(),  # noqa: B008
+    drawing: Drawing = Drawing(),  # noqa: B008
     device: str = "auto",
     json: bool = False,
 ) -> None:
     """Loss and perplexity per word and per code, on texts and images that the run has not learnt.
 
     The loss per code is also measured with the text hidden: the difference is what the text tells
-    of the image.
+    of the image. Of the built-in shapes, --judged 200 also draws an image for each of so many
+    texts and tells how many show what the text says.
 
     Args:
         run: folder of the run, such as runs/dalle.
         held_out: which data to score on; shapes also have the splits compositional and many.
+        judging: whether images are drawn and judged.
+        drawing: how they are drawn.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
@@ -196,7 +231,58 @@ def eval_command(
         told: dict[str, Any] = {"reading": reading, "progress": progress}
         found = evaluate_drawer(model.tool, asked, split, **told)
     found = held_out.kept(run, {"split": split or Path(asked.data).name, **found})
-    print_json(found) if json else print_scores(found)
+    if judging.judged:
+        found["judged"] = _judged(model, asked, split, judging, drawing, device)
+    if json:
+        print_json(found)
+        return
+    print_scores({name: value for name, value in found.items() if name != "judged"})
+    if judging.judged:
+        _print_judged(found["judged"])
+
+
+def _judged(
+    model: TextToImageModel,
+    asked: TextToImageSettings,
+    split: str | None,
+    judging: Judging,
+    drawing: Drawing,
+    device: str,
+) -> dict[str, Any]:
+    similarity = None
+    if judging.rerank is not None:
+        similarity = matcher_of(load(judging.rerank, device=device)).similarity
+    with counting("drawing") as progress:
+        return judged(
+            model.tool,
+            read_texts(asked, split),
+            count=judging.judged,
+            how=drawing,
+            best_of=1 if similarity is None else judging.best_of,
+            similarity=similarity,
+            progress=progress,
+        )
+
+
+JUDGED = {
+    "drawn": "drawn",
+    "best": "the likest",
+    "real": "the scenes themselves",
+    "again": "those, as codes and back",
+    "shuffled": "drawn for another prompt",
+}
+
+
+def _print_judged(found: dict[str, Any]) -> None:
+    tell("")
+    tell(f"of {found['prompts']:,} images, how many show what the prompt says")
+    names = {**JUDGED, "best": f"the likest of {found.get('best_of')}"}
+    rows = [
+        (name, *(f"{found[key][part]:.3f}" for part in ("all", "objects", "relations")))
+        for key, name in names.items()
+        if key in found
+    ]
+    show_table(rows, head=("", "all of it", "objects", "relations"))
 
 
 def look_command(

@@ -74,3 +74,20 @@ def test_only_shapes_can_be_judged(read: Any) -> None:
 
     with pytest.raises(ConfigError, match="only images of the built-in shapes"):
         judged(GivenImages(torch.empty(0)), replace(read, scenes=[]), count=1, how=Drawing())
+
+
+def test_the_likest_of_several_is_judged_beside_the_first(read: Any) -> None:
+    images = read.images[torch.arange(COUNT)]
+    black = torch.zeros_like(images)
+    several = torch.stack([black, images, black], dim=1).flatten(0, 1)
+    found = judged(
+        GivenImages(several),
+        read,
+        count=COUNT,
+        how=Drawing(),
+        best_of=3,
+        similarity=lambda some, prompt: some.float().mean(dim=(1, 2, 3)),
+    )
+    assert found["drawn"]["all"] == 0
+    assert found["best"] == found["real"]
+    assert found["best_of"] == 3

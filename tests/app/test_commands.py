@@ -24,6 +24,7 @@ from saccade.app.cli.bench import BENCHES
 from saccade.app.cli.inputs import file_named
 from saccade.app.kinds import HOMES, kind_named
 from saccade.errors import DataError
+from tests.app.drawer_runs import drawer_run
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
@@ -46,7 +47,7 @@ def without_help(page: str) -> list[str]:
             entries.append(words)
         elif entries:
             entries[-1] += f" {words}"
-    assert len(entries) > 3
+    assert entries
     return [one for one in entries if not re.search(r"\. \((default|required|repeatable)", one)]
 
 
@@ -56,19 +57,35 @@ def help_of(monkeypatch: Patch, capsys: Capture, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+RUNS = (
+    "translator",
+    "writer",
+    "filler",
+    "understander",
+    "captioner",
+    "classifier",
+    "detector",
+    "matcher",
+    "tokenizer_of_images",
+)
+
+
+@pytest.fixture(scope="module")
+def every_run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> list[Path]:
+    """Of every kind of work one."""
+    joint: dict[str, Path] = request.getfixturevalue("joint")
+    drawer = drawer_run(tmp_path_factory.mktemp("drawn") / "dalle")
+    return [*map(request.getfixturevalue, RUNS), *joint.values(), drawer]
+
+
 @pytest.mark.parametrize("command", ["predict", "eval", "look"])
 def test_every_option_of_every_kind_has_a_help_text(
-    command: str,
-    translator: Path,
-    writer: Path,
-    captioner: Path,
-    joint: dict[str, Path],
-    matcher: Path,
-    monkeypatch: Patch,
-    capsys: Capture,
+    command: str, every_run: list[Path], monkeypatch: Patch, capsys: Capture
 ) -> None:
-    for folder in (translator, writer, captioner, matcher, *joint.values()):
-        assert without_help(help_of(monkeypatch, capsys, command, str(folder))) == []
+    for folder in every_run:
+        assert without_help(help_of(monkeypatch, capsys, command, str(folder))) == [], folder
 
 
 def test_every_option_of_the_other_commands_has_a_help_text(
@@ -110,23 +127,9 @@ TRAINED = (  # a recipe of each kind, and of the user's data where these ask for
 
 
 def test_every_option_that_a_message_names_is_there(
-    translator: Path,
-    writer: Path,
-    captioner: Path,
-    classifier: Path,
-    detector: Path,
-    tokenizer_of_images: Path,
-    filler: Path,
-    understander: Path,
-    joint: dict[str, Path],
-    matcher: Path,
-    monkeypatch: Patch,
-    capsys: Capture,
+    every_run: list[Path], monkeypatch: Patch, capsys: Capture
 ) -> None:
-    texts = (translator, writer, filler, understander)
-    seeing = (captioner, classifier, detector, tokenizer_of_images, matcher)
-    folders = (*texts, *seeing, *joint.values())
-    runs = [str(folder) for folder in folders]
+    runs = [str(folder) for folder in every_run]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     commands += [["train", name] for name in TRAINED]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]

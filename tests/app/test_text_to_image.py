@@ -130,7 +130,9 @@ def test_what_cannot_be_drawn_is_refused(model: TextToImageModel) -> None:
         model.predict(PROMPT, count=0)
     with pytest.raises(ConfigError, match="beam does not say how to draw; there are: temperature"):
         model.predict(PROMPT, beam=3)
-    with pytest.raises(ConfigError, match=r"image is written as \.png"):
+    with pytest.raises(
+        ConfigError, match=r"x\.jpg: an image is written as \.png; name such a file"
+    ):
         model.predict(PROMPT)[0].save("x.jpg")
 
 

@@ -1,10 +1,13 @@
 """The view of images drawn for a text, driven in a browser and compared with its numbers."""
 
+import base64
+import io
 import re
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.browser.conftest import Open, Opened
 from tests.browser.painted import painted
@@ -14,9 +17,7 @@ from tests.tasks.text_to_image.drawers import PROMPT, TINY_DALLE
 
 pytestmark = pytest.mark.slow
 PIXELS = "(canvas) => canvas.toDataURL()"
-GREY = "([canvas, x, y]) => canvas.getContext('2d').getImageData(x * canvas.width, y * canvas.height, 1, 1).data.slice(0, 3).join()"  # noqa: E501
 WORDS = ["<start>", *PROMPT.split(), "<end>", "…"]
-CELLS = TINY_DALLE.cells
 
 
 def stage(opened: Opened) -> Any:
@@ -35,11 +36,12 @@ def bars(opened: Opened) -> dict[str, float]:
     return {name: float(number) for name, number in (item.split("\n") for item in items)}
 
 
-def colour(opened: Opened, cell: int) -> str:
-    """In the middle of a cell."""
-    row, column = divmod(cell, TINY_DALLE.grid)
-    place = [(column + 0.5) / TINY_DALLE.grid, (row + 0.5) / TINY_DALLE.grid]
-    return opened.page.evaluate(GREY, [stage(opened).element_handle(), *place])
+def colours(opened: Opened) -> list[tuple[int, ...]]:
+    """In the middle of each cell."""
+    raw = stage(opened).evaluate(PIXELS).partition(",")[2]
+    image = Image.open(io.BytesIO(base64.b64decode(raw))).convert("RGB")
+    middles = image.resize((TINY_DALLE.grid,) * 2, Image.Resampling.NEAREST)
+    return [tuple(one) for one in np.asarray(middles).reshape(-1, 3).tolist()]
 
 
 def test_the_whole_image_comes_first_with_the_words_that_cells_looked_at(open_page: Open) -> None:
@@ -64,9 +66,10 @@ def test_it_is_painted_cell_by_cell_with_what_each_looked_at(open_page: Open) ->
         opened.page.keyboard.press("ArrowRight")
     assert "step=5" in opened.page.url
     assert "row 2, column 2" in opened.page.locator(".word-host .token-name").inner_text()
-    blank = colour(opened, CELLS - 1)
-    assert {colour(opened, cell) for cell in range(6, CELLS)} == {blank}
-    assert blank not in {colour(opened, cell) for cell in range(6)}
+    shown = colours(opened)
+    blank = shown[-1]
+    assert set(shown[6:]) == {blank}
+    assert blank not in shown[:6]
     weights, special = mean_weights(document)[5], len(WORDS)
     text, cells = weights[:special], weights[special:]
     note = opened.page.locator(".word-host p.note").first.inner_text()
@@ -76,7 +79,7 @@ def test_it_is_painted_cell_by_cell_with_what_each_looked_at(open_page: Open) ->
     peak = int(cells.argmax())
     assert f"Most at row {peak // 4 + 1}, column {peak % 4 + 1}" in stage_side(opened)
     opened.page.keyboard.press("End")
-    assert colour(opened, CELLS - 1) != blank
+    assert blank not in colours(opened)
 
 
 def stage_side(opened: Opened) -> str:
@@ -87,9 +90,10 @@ def test_play_paints_it_to_the_end(open_page: Open) -> None:
     opened = open_page(painted(), state="#step=13")
     before = stage(opened).evaluate(PIXELS)
     opened.page.locator(".play").click()
-    opened.page.wait_for_function("location.hash.includes('step=15')")
-    assert stage(opened).evaluate(PIXELS) != before
+    assert opened.page.locator(".play").get_attribute("aria-label") == "Pause"
     opened.page.wait_for_selector(".play[aria-label=Play]")
+    assert "step=15" in opened.page.url
+    assert stage(opened).evaluate(PIXELS) != before
 
 
 def test_a_cell_shows_its_words_and_a_word_its_cells(open_page: Open) -> None:
@@ -108,7 +112,7 @@ def test_a_cell_shows_its_words_and_a_word_its_cells(open_page: Open) -> None:
     opened.page.locator(".told-word").nth(at).click()
     opened.page.mouse.move(2, 2)
     opened.settle()
-    assert "cell" not in opened.page.url
+    assert "cell=" not in opened.page.url
     peak = int(weights[:, at].argmax())
     assert opened.readout() == (
         f"‘circle’ was looked at most by the cell at row {peak // 4 + 1}, column {peak % 4 + 1}, "
@@ -140,8 +144,9 @@ def test_layers_show_what_they_may_see_and_are_chosen_there(open_page: Open) -> 
 
 def test_a_hostile_prompt_stays_text(open_page: Open) -> None:
     document = painted()
-    document["subject"] = document["title"] = document["looks"][0]["text"] = EVIL
-    document["looks"][0]["axes"]["seen"]["tokens"][2] = EVIL
-    opened = open_page(document)
-    assert not hurt(opened)
-    assert EVIL.strip() in opened.page.locator(".told-word").nth(2).inner_text()
+    document["subject"] = document["title"] = document["looks"][0]["text"] = EVIL[0]
+    document["looks"][0]["axes"]["seen"]["tokens"][2] = EVIL[1]
+    opened = open_page(document, state="#token=2")
+    assert hurt(opened.page) is None
+    assert EVIL[1] in opened.page.locator(".told-word").nth(2).inner_text()
+    assert EVIL[1] in stage_side(opened)

@@ -4,17 +4,19 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.data import shapes
+from saccade.data.held_out import held_out
 from saccade.data.images.augment import Augment, Flip, ResizedCrop
 from saccade.data.images.cache import ImageCache
 from saccade.data.images.counter_random import uniform
 from saccade.data.shapes import Scene
+from saccade.errors import DataError
 from saccade.tasks.base import Progress
 
 CHOICE = 1 << 20  # the stream of draws that choose texts, apart from those that vary images
@@ -43,6 +45,38 @@ class SomeImages:
 
     def __getitem__(self, numbers: Int[Tensor, " B"]) -> UInt8[Tensor, "B 3 H W"]:
         return self.whole[self.numbers[numbers]]
+
+
+@runtime_checkable
+class ReadImages(Protocol):
+    """What was read of a user's images; some of it may be taken."""
+
+    @property
+    def report(self) -> str: ...
+
+    def __len__(self) -> int: ...
+
+    def only(self, numbers: Int[Tensor, " n"], report: str, /) -> Self: ...
+
+
+Read = TypeVar("Read", bound=ReadImages)
+
+
+def part_held_out(read: Read, split: str, share: float, *, usual: float) -> Read:
+    """Some are for validation where the user gave no such split; the others are learnt from."""
+    if not share:
+        raise DataError(
+            f"held_out=0, and {read.report} has no validation split; give one, or --held-out "
+            f"{usual}"
+        )
+    kept = torch.tensor(held_out([0] * len(read), share)) == (split == "valid")
+    if not kept.any():
+        raise DataError(
+            f"{read.report}: too few to hold some out for validation; add images, a validation "
+            "split, or a larger --held-out"
+        )
+    rest = "held out for validation" if split == "valid" else f"of {read.report}"
+    return read.only(kept.nonzero()[:, 0], f"{int(kept.sum()):,} {rest}")
 
 
 def augmentation(kind: Augmenting, size: int) -> Augment:

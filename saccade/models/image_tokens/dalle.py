@@ -21,6 +21,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.inference.memories import Prefill
+from saccade.blocks.initial import initialise_decoder
 from saccade.blocks.mlp import gelu_tanh
 from saccade.blocks.output import OutputLayer, Readout
 from saccade.blocks.positions import Added
@@ -141,17 +142,7 @@ class Dalle(nn.Module):
         self.to_words = Readout(config.width, config.vocabulary)
         self.to_codes = Readout(config.width, config.codes)
         self.layer_masks = layer_masks(config)
-        self._initialise()
-
-    def _initialise(self) -> None:
-        """N(0, 0.02); what writes into the residual stream smaller, so that depth adds up to 1."""
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif parameter.dim() == 2:
-                writes = name.endswith(("to_output.weight", "narrow.weight"))
-                scale = (2 * self.config.depth) ** -0.5 if writes else 1.0
-                nn.init.normal_(parameter, std=0.02 * scale)
+        initialise_decoder(self, config.depth)
 
     def text_tokens(
         self, words: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]

@@ -12,6 +12,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.inference.memories import Prefill
+from saccade.blocks.initial import initialise_decoder
 from saccade.blocks.mlp import gelu_tanh
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, LearnedPositions
@@ -78,17 +79,7 @@ class Gpt(nn.Module):
             for _ in range(config.depth)
         )
         self.norm = nn.LayerNorm(config.width)
-        self._initialise()
-
-    def _initialise(self) -> None:
-        """N(0, 0.02); what writes into the residual stream smaller, so that depth adds up to 1."""
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif parameter.dim() == 2:
-                writes = name.endswith(("to_output.weight", "narrow.weight"))
-                scale = (2 * self.config.depth) ** -0.5 if writes else 1.0
-                nn.init.normal_(parameter, std=0.02 * scale)
+        initialise_decoder(self, config.depth)
 
     @property
     def reach(self) -> int | None:

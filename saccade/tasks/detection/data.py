@@ -12,7 +12,6 @@ from torch import Tensor
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
 from saccade.data.boxes import to_corners
-from saccade.data.held_out import held_out
 from saccade.data.images.cache import CacheSettings
 from saccade.data.objects import NamedBox, Objects
 from saccade.data.readers.images.annotated import box_class_names, box_splits, read_boxes
@@ -26,7 +25,7 @@ from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
 from saccade.tasks.detection.matching import Weights
 from saccade.tasks.detection.vary import STEP, VaryBoxes
-from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
+from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes, part_held_out
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 
@@ -149,7 +148,9 @@ def read_split(
         return _read(settings, "train", progress, classes)
     known = box_splits(Path(settings.data))
     if split in ("train", "valid") and "valid" not in known:
-        return _held_out(_read(settings, "train", progress, classes), split, settings.held_out)
+        return part_held_out(
+            _read(settings, "train", progress, classes), split, settings.held_out, usual=0.1
+        )
     return _read(settings, split, progress, classes)
 
 
@@ -203,19 +204,3 @@ def _check_known(rows: list[ImageRow], classes: tuple[str, ...], split: str) -> 
                 f"{len(classes):,} classes of the training data; mend the {split} data, or train "
                 "on such objects too"
             )
-
-
-def _held_out(read: Annotated, split: str, share: float) -> Annotated:
-    """Some are for validation where the user gave no such split."""
-    if not share:
-        raise DataError(
-            f"held_out=0, and {read.report} has no validation split; give one, or --held-out 0.1"
-        )
-    kept = torch.tensor(held_out([0] * len(read), share)) == (split == "valid")
-    if not kept.any():
-        raise DataError(
-            f"{read.report}: too few to hold some out for validation; add images, a validation "
-            "split, or a larger --held-out"
-        )
-    rest = "held out for validation" if split == "valid" else f"of {read.report}"
-    return read.only(kept.nonzero()[:, 0], f"{int(kept.sum()):,} {rest}")

@@ -5,24 +5,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
-from saccade.data.held_out import held_out
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.plain import plain_image_splits, read_plain_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import ShapesSettings
-from saccade.errors import ConfigError, DataError
+from saccade.errors import ConfigError
 from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
-from saccade.tasks.images import Augmenting, ImageSource, SomeImages, cache_folder, draw_scenes
+from saccade.tasks.images import (
+    Augmenting,
+    ImageSource,
+    SomeImages,
+    cache_folder,
+    draw_scenes,
+    part_held_out,
+)
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 
@@ -133,7 +138,9 @@ def read_plain(
     if split is None:
         return _read(settings, "train", progress)
     if split in ("train", "valid") and "valid" not in plain_image_splits(Path(settings.data)):
-        return _held_out(_read(settings, "train", progress), split, settings.held_out)
+        return part_held_out(
+            _read(settings, "train", progress), split, settings.held_out, usual=0.05
+        )
     return _read(settings, split, progress)
 
 
@@ -154,19 +161,3 @@ def _read(settings: ReconstructionSettings, split: str, progress: Progress) -> P
         read, cache_folder(), settings=kept, skip_bad=settings.skip_bad, progress=progress
     )
     return PlainImages(cache, good.summary(), good.rows)
-
-
-def _held_out(read: PlainImages, split: str, share: float) -> PlainImages:
-    """Some are for validation where the user gave no such split."""
-    if not share:
-        raise DataError(
-            f"held_out=0, and {read.report} has no validation split; give one, or --held-out 0.05"
-        )
-    kept = torch.tensor(held_out([0] * len(read), share)) == (split == "valid")
-    if not kept.any():
-        raise DataError(
-            f"{read.report}: too few to hold some out for validation; add images, a validation "
-            "split, or a larger --held-out"
-        )
-    rest = "held out for validation" if split == "valid" else f"of {read.report}"
-    return read.only(kept.nonzero()[:, 0], f"{int(kept.sum()):,} {rest}")

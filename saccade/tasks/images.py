@@ -4,7 +4,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -56,7 +56,9 @@ class ReadImages(Protocol):
 
     def __len__(self) -> int: ...
 
-    def only(self, numbers: Int[Tensor, " n"], report: str, /) -> Self: ...
+    def only(self, numbers: Int[Tensor, " n"], report: str, /) -> Any:
+        """Another of the same."""
+        ...
 
 
 Read = TypeVar("Read", bound=ReadImages)

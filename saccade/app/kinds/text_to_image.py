@@ -1,6 +1,6 @@
 """Text to image: a prompt in, images out, and which words and cells each cell looked at."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,10 +35,10 @@ from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.app.look.text_to_image import drawn_document, drawn_look
 from saccade.data.readers import image_splits
 from saccade.errors import ConfigError
-from saccade.tasks.base import Progress
 from saccade.tasks.text_to_image.drawer import Drawing
 from saccade.tasks.text_to_image.evaluate import evaluate_drawer
 
+Advance = Callable[[int, int | None], None]  # how many are done, of how many if that is known
 LONG = 40  # words whose maps are still printed
 
 
@@ -137,7 +137,7 @@ def predict_command(
 
 
 def _drawn(
-    model: TextToImageModel, lines: InputLines, options: dict[str, Any], progress: Progress
+    model: TextToImageModel, lines: InputLines, options: dict[str, Any], progress: Advance
 ) -> Iterator[list[ImagePrediction]]:
     """The images of each prompt in turn, none for a blank one; as many prompts at once as fit."""
     count, done = int(options["count"]), 0

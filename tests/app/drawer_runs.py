@@ -18,10 +18,17 @@ from tests.tasks.text_to_image.drawers import (
 def drawer_run(folder: Path, *, seed: int = 0) -> Path:
     """A run of its own folder."""
     folder.mkdir(parents=True)
-    about = {"about": "tiny", "system": "", "lecture": ""}
     model, dvae = networks(seed)
     run = RunFolder(folder)
-    run.save_recipe(Recipe(**about, model=tiny_dalle(), task=TINY_TASK, train=TrainSettings()))
+    recipe = Recipe(
+        about="tiny",
+        system="",
+        lecture="",
+        model=tiny_dalle(),
+        task=TINY_TASK,
+        train=TrainSettings(),
+    )
+    run.save_recipe(recipe)
     run.save_assets({**tokenizer_asset(prompt_vocabulary()), ASSET: dvae_asset(dvae)})
     run.save_weights(model)
     return folder

@@ -58,7 +58,7 @@ def test_a_prompt_becomes_images_with_codes_and_scores(model: TextToImageModel) 
         assert one.image.size == (SIDE, SIDE)
         assert len(one.codes) == TINY_DALLE.cells
         assert one.score == pytest.approx(one.log_probability / TINY_DALLE.cells)
-        assert Image.open(io.BytesIO(one._repr_png_())).size == (SIDE, SIDE)
+        assert Image.open(io.BytesIO(one._repr_png_())).size == (SIDE, SIDE)  # pyright: ignore[reportPrivateUsage]
     (whole,) = model.tool.images([Drawn(found[0].codes, 0.0)])
     assert torch.equal(whole, found[0].pixels)
     assert repr(found[0]).startswith(f"ImagePrediction('{PROMPT}', score=-")
@@ -196,11 +196,11 @@ def test_completing_and_reranking_are_commands_too(
     assert code == 0
     expected = model.predict(PROMPT, complete=given, rows=3)[0].codes
     assert json.loads(out)[0]["images"][0]["codes"] == expected
-    load = saccade.load
-    monkeypatch.setattr(
-        "saccade.app.kinds.text_to_image.load",
-        lambda path, device: RedFirst() if path == "red" else load(path, device=device),
-    )
+
+    def load(path: str, device: str) -> Any:
+        return RedFirst() if path == "red" else saccade.load(path, device=device)
+
+    monkeypatch.setattr("saccade.app.kinds.text_to_image.load", load)
     options = ["--count", "4", "--rerank", "red", "--best", "2", "--json", "-o", tmp_path / "y.png"]
     _, out, _ = run(capsys, "predict", drawer, PROMPT, *options)
     told = [one["similarity"] for one in json.loads(out)[0]["images"]]
@@ -326,8 +326,8 @@ def test_a_look_has_layers_and_heads(model: TextToImageModel) -> None:
         "dalle: which cells looked at each word, decoder.1.self (sees its column), mean over heads"
     )
     torch.testing.assert_close(mean.film.maps.sum(dim=(1, 2)), torch.ones(len(mean.words)))
-    assert "<iframe" in mean._repr_html_()
-    assert mean._repr_png_().startswith(b"\x89PNG")
+    assert "<iframe" in mean._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert mean._repr_png_().startswith(b"\x89PNG")  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(ConfigError, match="head=1 is of a layer; name that too"):
         one.look(head=1)
     with pytest.raises(ConfigError, match=r"decoder.1.self has no head 2; it has 2"):

@@ -40,7 +40,7 @@ def colours(opened: Opened) -> list[tuple[int, ...]]:
     """In the middle of each cell."""
     raw = stage(opened).evaluate(PIXELS).partition(",")[2]
     image = Image.open(io.BytesIO(base64.b64decode(raw))).convert("RGB")
-    middles = image.resize((TINY_DALLE.grid,) * 2, Image.Resampling.NEAREST)
+    middles = image.resize((TINY_DALLE.grid, TINY_DALLE.grid), Image.Resampling.NEAREST)
     return [tuple(one) for one in np.asarray(middles).reshape(-1, 3).tolist()]
 
 

@@ -29,14 +29,12 @@ def test_what_a_cell_looks_at_sums_to_one_and_nobody_sees_what_a_mask_hides() ->
 
 def test_the_masks_are_those_of_the_cell_before_which_chooses() -> None:
     masks, grid = cells_seen(tiny_drawer().model), TINY_DALLE.grid
-    before = {
-        "row": lambda cell, other: cell - other <= grid,
-        "column": lambda cell, other: (cell - other) % grid == 0,
-    }
-    for kind, rule in before.items():
-        for chosen in range(CELLS):
-            seen = {other for other in range(chosen) if rule(chosen - 1, other)}
-            assert set(masks[kind][chosen].nonzero()[:, 0].tolist()) == seen
+    for chosen in range(CELLS):
+        last = chosen - 1
+        row = {other for other in range(chosen) if last - other <= grid}
+        column = {other for other in range(chosen) if (last - other) % grid == 0}
+        assert set(masks["row"][chosen].nonzero()[:, 0].tolist()) == row
+        assert set(masks["column"][chosen].nonzero()[:, 0].tolist()) == column
 
 
 def test_what_fills_up_a_text_is_one_column_and_words_are_as_they_were() -> None:

@@ -199,7 +199,7 @@ def test_a_full_disk_while_images_are_kept_is_one_line_and_leaves_nothing(
 
     data = write_data(tmp_path / "data", {})
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "_sync", full)
+        patch.setattr(cache, "sync", full)
         code, told = train(data)
     assert code != 0
     need = len(GOOD) * 3 * SIDE**2

@@ -159,7 +159,7 @@ def test_matrices_decay_and_biases_norms_and_embeddings_do_not(name: str, data: 
         for own, parameter in module.named_parameters(recurse=False):
             if isinstance(module, exempt) or "bias" in own:
                 assert decay[parameter] == 0, own
-            elif isinstance(module, nn.Linear | nn.Conv1d | nn.RNNBase):
+            elif isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d | nn.RNNBase):
                 matrices += own.startswith("weight")
                 shared = any(parameter is m.weight for m in embeddings(one.model))
                 assert shared or parameter.dim() == 1 or decay[parameter] == 0.25, own

@@ -1,8 +1,9 @@
 """Images with their regions, and texts about them: the user's, or the built-in shapes."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -128,15 +129,15 @@ class JointSettings(TextSettings):
         return {"vocabulary": len(vocabulary), **self.decides}
 
 
-def said_of_shapes(settings: ShapesSettings) -> Iterator[str]:
+@cache
+def said_of_shapes(settings: ShapesSettings) -> tuple[str, ...]:
     """Texts with every word that any work on shapes asks or tells, so that one can start from what
     another has learnt.
     """
-    for index in range(FIRST):
-        scene = shapes.scene("train", index, settings)
-        yield from shapes.captions(scene)
-        yield from (one.text for one in shapes.questions(scene))
-        yield from (one.text for one in shapes.referring(scene))
+    scenes = [shapes.scene("train", index, settings) for index in range(FIRST)]
+    asked = [one.text for scene in scenes for one in shapes.questions(scene)]
+    meant = [one.text for scene in scenes for one in shapes.referring(scene)]
+    return (*(text for scene in scenes for text in shapes.captions(scene)), *asked, *meant)
 
 
 class FoundClasses(NamedTuple):

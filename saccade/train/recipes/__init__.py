@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from saccade.config import ModelConfig
 from saccade.errors import ConfigError
 from saccade.models import PRESETS
 from saccade.printable import printable
+from saccade.tasks.base import TaskSettings
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.recipes import captioning as recipes_captioning
 from saccade.train.recipes import classification as recipes_classification
@@ -55,7 +57,19 @@ def recipe(name: str) -> Recipe:
 def _of_preset(name: str) -> Recipe:
     """A model preset with the task and the training of the recipe whose model is most like it."""
     model = PRESETS[name]
-    alike = [one for one in RECIPES.values() if type(one.model) is type(model)]
+    alike = [
+        one
+        for one in RECIPES.values()
+        if type(one.model) is type(model) and _learns(one.task.sized_for(model), model)
+    ]
     base = max(alike, key=lambda one: len(vars(one.model).items() & vars(model).items()))
     about = f"{base.about}, of the size {name}"
     return replace(base, about=about, model=model, task=base.task.sized_for(model))
+
+
+def _learns(task: TaskSettings, model: ModelConfig) -> bool:
+    try:
+        task.check(model)
+    except ConfigError:
+        return False
+    return True

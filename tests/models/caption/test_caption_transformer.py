@@ -135,7 +135,7 @@ def test_equals_torchs_transformer_over_the_cells_of_the_grid(name: str) -> None
 
 def test_the_patches_of_a_vit_are_the_memory_without_its_class_token() -> None:
     model = build(CONFIGS["vit of the same width"])
-    pixels = (PICTURES - model.eye.mean) / model.eye.deviation
+    pixels = model.eye.standard(PICTURES)
     torch.testing.assert_close(model.see(PICTURES), model.eye.encoder.tokens(pixels)[:, 1:])
     assert not list(model.project.parameters())
 

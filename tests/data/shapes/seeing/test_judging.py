@@ -47,9 +47,8 @@ def test_captions_fit_a_damaged_image(damage: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("split", ["valid", "train"])
-def test_the_judge_is_nearly_always_right_about_many_scenes(split: str) -> None:
-    row = measure([scene(split, index) for index in range(400)], DAMAGES["none"])
+def test_the_judge_is_nearly_always_right_about_many_scenes() -> None:
+    row = measure([scene("valid", index) for index in range(400)], DAMAGES["none"])
     assert row.few >= 0.97
     assert row.changed_true >= 0.95
     assert row.changed_false <= 0.01

@@ -15,6 +15,8 @@ from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.recipes import RECIPES
 from saccade.train.run import Note, train
 
+pytestmark = pytest.mark.slow  # every test trains two models
+
 DVAE = DvaeConfig(image=32, codes=8, width=4, groups=2, patch=4, blocks=1, code_width=4)
 DALLE = DalleConfig(text=28, width=8, depth=2, heads=2, kernel=3)
 

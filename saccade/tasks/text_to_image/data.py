@@ -12,9 +12,10 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.images.square import Fit
 from saccade.data.shapes import ShapesSettings
 from saccade.data.vocabulary import Level
-from saccade.errors import ConfigError
+from saccade.errors import ConfigError, DataError
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import Dvae
+from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.data import Captioned, CaptioningSettings, read_captioned
 from saccade.tasks.images import ImageSource
@@ -101,7 +102,13 @@ def image_tokenizer(settings: TextToImageSettings, how: Preparation) -> Dvae:
     """The discrete VAE that a run keeps, else the one that its settings name."""
     kept = how.asset(ASSET)
     if kept is not None:
-        return read_dvae_asset(kept.read_bytes()).to(how.device)
+        try:
+            return read_dvae_asset(kept.read_bytes()).to(how.device)
+        except ValueError as error:
+            raise DataError(
+                f"{printable(kept)} is no discrete VAE ({printable(error)}); copy the run again as "
+                "a whole, or train anew with --start-over"
+            ) from None
     if not settings.dvae:
         raise ConfigError("--dvae names no run; train one, `saccade train dvae`, and name it")
     network = how.open_run(settings.dvae, "--dvae").network
@@ -122,10 +129,10 @@ def image_tokenizer(settings: TextToImageSettings, how: Preparation) -> Dvae:
 def image_codes(
     dvae: Dvae, images: ImageSource, progress: Progress = silent
 ) -> Int[Tensor, "I cells"]:
-    """The codes of all images, row by row; there is room for 32,768 of them."""
+    """The codes of all images, row by row."""
     device, found = next(dvae.parameters()).device, list[Tensor]()
     for numbers in torch.arange(len(images)).split(AT_ONCE):
-        found.append(dvae.codes(images[numbers].to(device)).to("cpu", torch.int16))
+        found.append(dvae.codes(images[numbers].to(device)).to("cpu", torch.int32))
         progress(int(numbers[-1]) + 1, len(images))
     return torch.cat(found)
 

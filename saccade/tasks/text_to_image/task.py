@@ -18,7 +18,7 @@ from saccade.data.images.counter_random import uniform
 from saccade.data.ragged import Ragged
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
-from saccade.models.image_tokens.dalle import Dalle
+from saccade.models.image_tokens.dalle import Dalle, DalleConfig
 from saccade.models.image_tokens.dvae import Dvae
 from saccade.tasks.base import (
     Deciding,
@@ -94,7 +94,7 @@ class TextToImage:
         train, valid = (read_texts(settings, split, how.progress) for split in ("train", "valid"))
         texts = (text for some in train.captions for text in some)
         self.vocabulary = trained_tokenizer(settings, texts, how)
-        most = how.most_words or settings.image
+        most = how.most_words or DalleConfig.text
         self._text, bound = most, LengthBound(most - FRAME, "--model.text")
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
         self._train = self._coded(train, bound, "training texts")

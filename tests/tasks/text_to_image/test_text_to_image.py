@@ -129,6 +129,12 @@ def test_a_run_keeps_its_dvae_and_goes_on_with_it(task: TextToImage, tmp_path: P
     assert torch.equal(again.batch(3).codes, task.batch(3).codes)
 
 
+def test_a_damaged_dvae_that_a_run_kept_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / ASSET).write_bytes(b"no weights at all")
+    with pytest.raises(DataError, match=r"dvae.safetensors is no discrete VAE .* --start-over"):
+        prepared(nn.Identity(), folder=tmp_path)
+
+
 def test_as_many_steps_are_taken_as_there_are_codes(drawer: ImageDrawer) -> None:
     decoder = drawer.decoders.decoder("auto")
     steps, step = 0, decoder.step

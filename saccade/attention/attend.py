@@ -9,7 +9,11 @@ from torch import Tensor
 
 from saccade.attention import masks
 from saccade.attention.kernels.sdpa import sdpa_with_lse
-from saccade.attention.kernels.train.packed import packed_attention, takes_short
+from saccade.attention.kernels.train.packed import (
+    packed_attention,
+    takes_masked,
+    takes_short,
+)
 from saccade.attention.look.view import View, Watcher
 from saccade.attention.scores import Score, scaled_dot
 from saccade.attention.segments import Segments
@@ -86,6 +90,11 @@ def fused(
     added = mask
     if bias is not None:
         added = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -torch.inf)
+    if watcher is None and bias is None and mask is not None and takes_masked(q, mask):
+        from saccade.attention.kernels.train.masked import masked_attention
+
+        factor = q.shape[-1] ** -0.5 if scale is None else scale
+        return masked_attention(q, k, v, mask[0, 0], factor)[0]
     if watcher is None:
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=added, is_causal=causal, scale=scale

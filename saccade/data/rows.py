@@ -64,8 +64,9 @@ class Rows(NamedTuple):
 
     def to(self, device: torch.device) -> "Rows":
         """Moved, but for the lengths."""
+        later = device.type == "cuda"  # the way back from there must be over before one reads
         tokens, places, starts = (
-            x.to(device, non_blocking=True) for x in (self.tokens, self.places, self.starts)
+            x.to(device, non_blocking=later) for x in (self.tokens, self.places, self.starts)
         )
         return self._replace(tokens=tokens, places=places, starts=starts)
 

@@ -31,7 +31,17 @@ class GreedyState(SearchState):
     def advance_at(self, slots: Places, logits: Float[Tensor, "R V"]) -> None:
         from saccade.decode.kernels.advance import advance_rows
 
-        advance_rows(self, slots, *self.choose(logits))
+        advance_rows(self, slots, *self._choose_at(logits))
+
+    def _choose_at(
+        self, logits: Float[Tensor, "R V"]
+    ) -> tuple[Int[Tensor, " R"], Float[Tensor, " R"]]:
+        """The same as `choose`, by one kernel where it can."""
+        if self.sampler is None or self.sampler.cuts:
+            return self.choose(logits)
+        from saccade.decode.kernels.draw import draw_rows
+
+        return draw_rows(logits, self.uniforms, self.time, self.sampler.divisor)
 
     def choose(self, logits: Float[Tensor, "R V"]) -> tuple[Int[Tensor, " R"], Float[Tensor, " R"]]:
         """The next words and their log-probabilities."""

@@ -55,6 +55,16 @@ class Sampler:
         if not 0 < self.top_p <= 1:
             raise ConfigError(f"top_p={self.top_p} must be above 0 and at most 1")
 
+    @property
+    def cuts(self) -> bool:
+        """Whether it draws among some words only."""
+        return self.top_k > 0 or self.top_p < 1
+
+    @property
+    def divisor(self) -> float:
+        """The temperature, no colder than single precision can divide by."""
+        return max(self.temperature, COLDEST)
+
     def __call__(self, logits: Float[Tensor, "R V"], u: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
         p = self.probabilities(logits)
         # In double precision, for a GPU sums in an order of its own. Words that were cut are at
@@ -67,8 +77,8 @@ class Sampler:
     def probabilities(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
         """What is drawn from."""
         logits = logits.float()
-        # The best word at 0, and no colder than single precision can divide by: never ∞ − ∞.
-        logits = (logits - logits.amax(dim=-1, keepdim=True)) / max(self.temperature, COLDEST)
+        # The best word at 0: never ∞ − ∞.
+        logits = (logits - logits.amax(dim=-1, keepdim=True)) / self.divisor
         if 0 < self.top_k < logits.shape[-1]:
             least = logits.topk(self.top_k).values[:, -1:]
             logits = logits.masked_fill(logits < least, -torch.inf)

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from torch import Tensor
 
 import saccade
 from saccade.app.kinds.drawing import ImagePrediction, TextToImageModel
+from saccade.app.kinds.text_to_image import print_judged
 from saccade.app.look.document import LookDocument
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.text_to_image import drawn_document
 from saccade.errors import ConfigError, DataError, RunError
 from saccade.tasks.reconstruction.asset import ASSET, dvae_asset
+from saccade.tasks.text_to_image.data import read_texts
 from saccade.tasks.text_to_image.drawer import Drawn
 from saccade.tasks.text_to_image.teacher_forced import cells_seen
 from tests.app.drawer_runs import drawer_run
@@ -220,6 +223,36 @@ def test_eval_tells_losses_and_keeps_them(
     assert "per code: without_text" in run(capsys, "eval", copy)[1]
 
 
+def test_eval_reads_its_split_once_and_refuses_before_it_scores(
+    drawer: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("saccade.tasks.captioning.data.HELD_BACK", 9)
+    reads: list[str | None] = []
+
+    def read(settings: Any, split: str | None, progress: Any) -> Any:
+        reads.append(split)
+        return read_texts(settings, split, progress)
+
+    monkeypatch.setattr("saccade.app.kinds.text_to_image.read_texts", read)
+    code, out, _ = run(capsys, "eval", drawer, "--judged", "3", "--json")
+    assert (code, reads, json.loads(out)["judged"]["prompts"]) == (0, ["test"], 3)
+
+    def never(*given: Any, **options: Any) -> Any:
+        raise AssertionError("nothing is scored")
+
+    monkeypatch.setattr("saccade.app.kinds.text_to_image.evaluate_drawer", never)
+    code, _, error = run(capsys, "eval", drawer, "--judged", "10")
+    assert (code, error) == (2, "saccade: judged=10 must be from 1 to 9 scenes\n")
+    code, _, error = run(capsys, "eval", drawer, "--judged", "2", "--rerank", drawer)
+    assert (code, "does not say how well an image fits a text" in error) == (2, True)
+
+
+def test_a_share_that_nothing_is_known_of_is_a_dash(capsys: Capture) -> None:
+    shares = {"all": 0.5, "objects": 1.0, "relations": None}
+    print_judged({"prompts": 2, "drawn": shares})
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["drawn", "0.500", "1.000", "–"]
+
+
 @pytest.mark.parametrize("name", ["missing", "cut", "other", "nan"])
 def test_a_discrete_vae_that_is_not_the_runs_own_is_refused(
     name: str, drawer: Path, tmp_path: Path
@@ -228,7 +261,7 @@ def test_a_discrete_vae_that_is_not_the_runs_own_is_refused(
     path, raw = copy / ASSET, (copy / ASSET).read_bytes()
     (copy / "manifest.json").unlink()  # which would tell of any change
     dvae = saccade.load(drawer, device="cpu").tool.dvae
-    other = TINY_DVAE.__class__(**{**vars(TINY_DVAE), "codes": 9}).build()
+    other = replace(TINY_DVAE, codes=9).build()
     messages = {
         "missing": r"dvae.safetensors is not the discrete VAE of the run \(No such file",
         "cut": r"dvae.safetensors is not the discrete VAE of the run \(no safetensors|\(not whole",

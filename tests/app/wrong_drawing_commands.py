@@ -4,6 +4,8 @@ from tests.app.wrong_commands import Wrong
 
 HERE = '"a red circle"'
 DRAWINGS = [
+    Wrong("train dalle --bpe-dropout 0.1", "level=words has none; pass --level bpe"),
+    Wrong("train dalle --level bpe --bpe-dropout 1", "bpe_dropout=1.0 must be at least 0"),
     Wrong('predict {t2i} ""', "'' has no word to draw; write one"),
     Wrong('predict {t2i} "' + "red " * 40 + '"', "has 40 tokens, but the model reads 21; shorten"),
     Wrong(f"predict {{t2i}} {HERE} --count 0", "count=0 must be at least 1"),

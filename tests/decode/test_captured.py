@@ -244,6 +244,30 @@ def one_kernel_appends_as_many_operations_do() -> None:
 
 
 @check
+def one_kernel_draws_as_many_operations_do() -> None:
+    from saccade.decode.kernels import draw
+
+    draw.AT_ONCE = 64
+    rng, rows = torch.Generator().manual_seed(0), 40
+    for size, temperature in ((5, 1.0), (64, 0.7), (301, 1.3), (301, 1e-40)):
+        logits = 3 * torch.randn(rows, size + 2, generator=rng)[:, :size]
+        logits[:, 1] = -torch.inf
+        logits[: rows // 2, size // 2 :] = -1e4  # whose weight is nothing
+        table = uniforms(1, range(rows), 3)
+        table[0, 2], table[1, 2], table[2, 2] = 0.0, 1 - 2**-53, 0.5
+        state = Greedy(sampler=Sampler(temperature=temperature)).state(
+            rows, 3, -1, torch.device("cpu")
+        )
+        state.begin(torch.full((rows,), 3), table)
+        state.time += 2
+        words, log_p = state._choose_at(logits)
+        expected = state.choose(logits)
+        assert torch.equal(words, expected[0])
+        torch.testing.assert_close(log_p, expected[1])
+        assert len(set(words.tolist())) > 1
+
+
+@check
 def beams_that_share_a_memory_read_what_the_formula_says() -> None:
     from saccade.attention.kernels.train.additive_step import look
 

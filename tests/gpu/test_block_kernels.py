@@ -13,6 +13,7 @@ from saccade.blocks.dropout import kept_scale
 from saccade.blocks.inference.slots import DecoderShape, Slots
 from saccade.decode.beam import Beam
 from saccade.decode.greedy import Greedy
+from saccade.decode.sample import Sampler, uniforms
 from saccade.decode.top import top
 from saccade.tasks.cross_entropy import IGNORED
 from tests.decode.test_captured import same_state
@@ -270,6 +271,25 @@ def test_one_reading_finds_the_best_words(words: int, dtype: torch.dtype) -> Non
             assert scores.equal(expected.values[:, :count].float())
             sums = [x.to(kind).logsumexp(dim=-1) for kind in (FP32, torch.float64)]
             check_errors([total], sums[:1], sums[1:])
+
+
+@pytest.mark.parametrize("rows", [1, 64])
+@pytest.mark.parametrize(("words", "dtype"), [(7, FP32), (8192, FP32), (50257, BF16)], ids=str)
+def test_one_kernel_draws_as_many_operations_do(rows: int, words: int, dtype: torch.dtype) -> None:
+    from saccade.decode.kernels.draw import draw_rows
+
+    table = uniforms(words, range(rows), 3).to(DEVICE)
+    table[0, 0], table[-1, 2] = 0.0, 1 - 2**-53
+    for step, temperature in enumerate((1.0, 0.6, 1e-40)):
+        time = torch.tensor([step], device=DEVICE)
+        logits = (3 * draws(rows, words + 3, seed=step)).to(dtype)[:, :words]
+        logits[:, 1] = -torch.inf
+        sampler = Sampler(temperature=temperature)
+        found, log_p = draw_rows(logits, table, time, sampler.divisor)
+        assert found.equal(sampler(logits, table[:, step]))
+        exact = [logits.to(kind).log_softmax(dim=-1) for kind in (FP32, torch.float64)]
+        of_found = [x.gather(1, found[:, None])[:, 0] for x in exact]
+        check_errors([log_p], of_found[:1], of_found[1:])
 
 
 def places_for(sentences: int, beams: int) -> Slots:

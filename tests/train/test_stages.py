@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,10 +78,16 @@ def test_the_first_stage_lies_beside_and_is_trained_once(recipe: Recipe, tmp_pat
     assert (tmp_path / "dalle-dvae" / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("stage", [1, 2])
+PAIRS = {"level": "bpe", "vocabulary": 300, "bpe_dropout": 0.3}  # pieces that chance decides on
+
+
+@pytest.mark.parametrize(("stage", "texts"), [(1, {}), (2, {}), (2, PAIRS)])
 def test_killed_in_either_stage_it_goes_on_to_the_same_bits(
-    recipe: Recipe, tmp_path: Path, stage: int
+    recipe: Recipe, tmp_path: Path, stage: int, texts: dict[str, Any]
 ) -> None:
+    recipe = replace(recipe, task=replace(recipe.task, **texts))
+    if texts:
+        recipe = replace(recipe, model=replace(DALLE, text=90))
     train(recipe, tmp_path / "whole", lambda event: None)
     with pytest.raises(StoppedError):
         train(recipe, tmp_path / "broken", killed_in(stage, 5))

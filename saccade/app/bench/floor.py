@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from saccade.app.bench.timing import Work, measure
 from saccade.config import ModelConfig
+from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
@@ -159,6 +160,32 @@ def decoding_floor(
     weights = config.depth * (6 * D**2 + 2 * D * F) + D * config.vocabulary
     reading = weights * weight_bytes / machine.bandwidth
     return steps * max(reading, 2 * rows * weights / machine.flops)
+
+
+def drawing_floor(config: DalleConfig, rows: int, machine: Machine, number_bytes: int) -> float:
+    """Seconds of drawing `rows` images, one code after another, once their texts were read.
+
+    A step must read every weight once for all rows, and of each row the keys and values of all that
+    a layer lets the newest position see; its own are written. The text, all but its last position,
+    is read at once. Each must also be computed; the slower of the two counts.
+    """
+    with torch.device("meta"):
+        model = config.build()
+    D, prompt, cpu = config.width, config.text - 1, torch.device("cpu")
+    layers, output = _count(model.decoder), _count(model.norm) + _count(model.to_codes)
+    seen = sum(model.layer_masks.seen(i, cpu).counts.double() for i in range(config.depth))
+    assert isinstance(seen, Tensor)  # by each position, in all layers
+    steps = seen[prompt : prompt + config.cells]
+    flops = 2 * rows * (layers + output + 2 * D * steps)
+    moved = number_bytes * (layers + output + 2 * D * rows * steps)
+    drawn = torch.maximum(flops / machine.flops, moved / machine.bandwidth).sum().item()
+    flops = 2 * rows * (layers * prompt + 2 * D * seen[:prompt].sum().item())
+    moved = number_bytes * (layers + 2 * D * config.depth * rows * prompt)
+    return drawn + max(flops / machine.flops, moved / machine.bandwidth)
+
+
+def _count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
 
 
 def rnn_flops(config: RnnAttentionConfig, source: Sequence[int], target: Sequence[int]) -> float:

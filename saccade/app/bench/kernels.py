@@ -10,11 +10,12 @@ from saccade.app.bench.timing import Work, wait_for
 
 OTHER = "elementwise and copies"
 GROUPS = {  # the first that fits
-    "attention": r"attention|fmha|flash|sdpa|softmax",
+    "search": r"_advance|_take_top|_look_through|_draw_rows|cumsum|_scan_|argmax|topk",
+    "attention": r"attention|fmha|flash|sdpa|softmax|_look_(back|across)",
     "optimizer": r"adam|multi_tensor|foreach|clip_grad|lpnorm",
     "convolution": r"conv|fprop|dgrad|wgrad|winograd|depthwise|cudnn(?!.*gemm)",
     "norm": r"norm|welford|bn_fw|bn_bw",
-    "product": r"gemm|nvjet|addmm|::b?mm$|::linear$|splitk|cublas|matmul|triton_mm|triton_tem",
+    "product": r"gem[mv]|nvjet|addmm|::b?mm$|::_?linear|splitk|cublas|matmul|triton_mm|triton_tem",
     "pooling": r"pool",
 }
 

@@ -3,7 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
@@ -11,17 +11,21 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.app.bench.sentences import numbered
+from saccade.app.bench.sentences import numbered, text_of
 from saccade.app.bench.settings import RaceSettings
 from saccade.app.bench.timing import Work
 from saccade.blocks.inference.affine import Precision
 from saccade.config import ModelConfig
 from saccade.decode.engine import Decoding
+from saccade.models.image_tokens.dalle import Dalle
+from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.models.inference.encoder import ClassScores, EncoderForInference
 from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.tasks.base import Batch, Deciding, Task
 from saccade.tasks.detection.losses import set_losses
 from saccade.tasks.detection.matching import TrueObjects, Weights, match
+from saccade.tasks.text_to_image.data import TextToImageSettings
+from saccade.tasks.text_to_image.drawer import Drawing, Drawn, ImageDrawer
 from saccade.tasks.translation.translator import Translator
 from saccade.train.distributed import World
 from saccade.train.fit import Trainer
@@ -84,6 +88,32 @@ def translations(
     def work() -> Texts:
         found = translator._decode(sources, how)  # type: ignore[reportPrivateUsage]
         return [hypotheses[0].tokens for hypotheses in found]
+
+    return work
+
+
+@dataclass(frozen=True, kw_only=True)
+class _InPrecision(Drawing):
+    """As users draw, who have no choice of precision."""
+
+    precision: Precision
+
+    @property
+    def decoding(self) -> Decoding:
+        return replace(super().decoding, precision=self.precision)
+
+
+def drawn_images(
+    model: Dalle, texts: Int[Tensor, "B n"], *, precision: Precision = "float32"
+) -> Callable[[], list[Drawn]]:
+    """The codes of an image for each text; no discrete VAE is asked."""
+    vocabulary, how = numbered(model.config.vocabulary), _InPrecision(precision=precision)
+    unasked = DvaeConfig(image=8, codes=1, width=4, groups=1, blocks=1, code_width=1).build()
+    drawer = ImageDrawer(model, unasked, vocabulary, TextToImageSettings())
+    prompts = [text_of(row.tolist()) for row in texts]
+
+    def work() -> list[Drawn]:
+        return drawer.draw(prompts, how)
 
     return work
 

@@ -13,14 +13,20 @@ from saccade.errors import ConfigError
 
 SACCADE = "saccade"
 DASH = "–"
+GAPS = "gaps"  # between kernels
 Tell = Callable[[str], None]
 
 
 class CheckedWork(NamedTuple):
-    """Work that can be run again and again, and how far its result agrees with ours."""
+    """Work that can be run again and again, and how far its result agrees with ours.
+
+    `share` is how much of the job a run does, where all of it would take too long; its times are
+    those of all.
+    """
 
     work: Work
     agreement: float | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,7 @@ class Measurement:
     memory_mib: float | None
     first_seconds: float
     agreement: float | None
+    share: float = 1.0  # of the job that was run; times are those of all
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,9 @@ class Race:
             "padding": [or_dash(row.padding, ".1%") for row in rows],
             "MiB": [or_dash(row.memory_mib, ",.0f") for row in rows],
             "first s": [f"{row.first_seconds:.1f}" for row in rows],
-            agreement: [or_dash(row.agreement, same) for row in rows],
         }
+        if agreement:
+            every[agreement] = [or_dash(row.agreement, same) for row in rows]
         return {name: texts for name, texts in every.items() if set(texts) != {DASH}}
 
     def remarks(self) -> list[str]:
@@ -108,8 +116,13 @@ class Race:
             f"{name} spends, ms: " + ", ".join(f"{what} {ms:.2f}" for what, ms in groups.items())
             for name, groups in self.spent.items()
         )
+        parts = (
+            f"{row.name} did {row.share:.2%} of it, from which its time is that of all"
+            for row in self.rows
+            if row.share < 1
+        )
         absent = (f"not measured: {peer} ({reason})" for peer, reason in self.absent.items())
-        return [*spent, *absent]
+        return [*parts, *spent, *absent]
 
     def table(self) -> dict[str, Any]:
         return asdict(self)
@@ -162,13 +175,10 @@ def run_race(
     times = measure(works, device, least_seconds=seconds, clock=by_the_wall)
     others = [one.contender.name for one in started.values() if not one.contender.ours]
     if not job.against and others:
-        job = replace(job, against=min(others, key=lambda name: times[name].seconds))
-    rows = tuple(_row(job, one, times) for one in started.values())
-    spent = {
-        name: {what: ms / job.repeats for what, ms in time_by_group(work, device).items()}
-        for name, work in works.items()
-        if profiled
-    }
+        job = replace(job, against=min(others, key=lambda name: _seconds(started[name], times)))
+    rival = started.get(job.against)
+    rows = tuple(_row(job, one, times, rival) for one in started.values())
+    spent = {row.name: _spent(job, row, works[row.name], device) for row in rows if profiled}
     return Race(job, rows, absent, spent)
 
 
@@ -202,9 +212,23 @@ def _start(one: Contender, device: torch.device) -> _Started:
     return _Started(one, ready, seconds, after - before, peak)
 
 
-def _row(job: Workload, one: _Started, times: dict[str, Timing]) -> Measurement:
-    time, rival = times[one.contender.name], times.get(job.against)
-    seconds = time.seconds / job.repeats
+def _spent(job: Workload, row: Measurement, work: Work, device: torch.device) -> dict[str, float]:
+    """Milliseconds in each kind of kernel and between them, the most first."""
+    runs = job.repeats * row.share
+    groups = {what: ms / runs for what, ms in time_by_group(work, device).items()}
+    groups[GAPS] = max(0.0, row.milliseconds - sum(groups.values()))
+    return dict(sorted(groups.items(), key=lambda pair: -pair[1]))
+
+
+def _seconds(one: _Started, times: dict[str, Timing]) -> float:
+    """Of the whole job, as often as a run does it."""
+    return times[one.contender.name].seconds / one.ready.share
+
+
+def _row(
+    job: Workload, one: _Started, times: dict[str, Timing], rival: _Started | None
+) -> Measurement:
+    time, seconds = times[one.contender.name], _seconds(one, times) / job.repeats
     peak = one.peak
     if one.held is not None and one.peak is not None and time.peak_bytes is not None:
         peak = max(one.peak, one.held + time.peak_bytes)
@@ -212,10 +236,11 @@ def _row(job: Workload, one: _Started, times: dict[str, Timing]) -> Measurement:
         name=one.contender.name,
         milliseconds=1000 * seconds,
         tokens_per_second=job.tokens / seconds,
-        ratio=None if rival is None else rival.seconds / time.seconds,
+        ratio=None if rival is None else _seconds(rival, times) / _seconds(one, times),
         floor_share=job.floor_seconds / seconds,
         padding=one.contender.padding,
         memory_mib=None if peak is None else peak / 2**20,
         first_seconds=one.first_seconds,
         agreement=one.ready.agreement,
+        share=one.ready.share,
     )

@@ -99,7 +99,7 @@ def translation_task(
     with TemporaryDirectory() as folder:
         for split, count in (("train", None), ("valid", 1)):
             for side, rows in (("src", sentences.sources), ("tgt", sentences.targets)):
-                text = "\n".join(_text(row.tolist()) for row in rows[:count])
+                text = "\n".join(text_of(row.tolist()) for row in rows[:count])
                 Path(folder, f"{split}.{side}").write_text(text + "\n")
         settings = TranslationSettings(
             data=folder,
@@ -133,8 +133,8 @@ def language_task(*, rows: int, window: int, vocabulary: int, seed: int = 0) -> 
     # Cutting a stream into windows leaves one out and needs one word more.
     words = torch.randint(len(CONTROL), vocabulary, ((rows + 1) * window + 1,), generator=rng)
     with TemporaryDirectory() as folder:
-        Path(folder, "train.txt").write_text(_text(words.tolist()))
-        Path(folder, "valid.txt").write_text(_text(words[: 2 * window].tolist()))
+        Path(folder, "train.txt").write_text(text_of(words.tolist()))
+        Path(folder, "valid.txt").write_text(text_of(words[: 2 * window].tolist()))
         settings = LanguageSettings(
             data=folder, unit="stream", window=window, level="words", vocabulary=vocabulary
         )
@@ -155,7 +155,7 @@ def masked_task(
     every = [torch.randint(len(CONTROL) + 1, vocabulary, (n,), generator=rng) for n in sizes]
     with TemporaryDirectory() as folder:
         for split, rows in (("train", every), ("valid", every[:1])):
-            text = "\n".join(_text(row.tolist()) for row in rows)
+            text = "\n".join(text_of(row.tolist()) for row in rows)
             Path(folder, f"{split}.txt").write_text(text + "\n")
         settings = MaskedSettings(data=folder, window=longest, level="words", vocabulary=vocabulary)
         kept = _with_tokenizer(folder, numbered(vocabulary, masks=True))
@@ -167,11 +167,11 @@ def word(token: int) -> str:
     return f"{token:06}"
 
 
-def _text(tokens: Sequence[int]) -> str:
+def text_of(tokens: Sequence[int]) -> str:
     return " ".join(map(word, tokens))
 
 
 def numbered(size: int, *, masks: bool = False) -> Vocabulary:
     """Words that are the numbers of their tokens: all equally frequent, the alphabet decides."""
-    words = _text(range(len(CONTROL) + masks, size))
+    words = text_of(range(len(CONTROL) + masks, size))
     return Vocabulary.train([words], level="words", size=size, masks=masks)

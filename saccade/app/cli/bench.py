@@ -9,6 +9,7 @@ import tyro
 
 from saccade.app.bench.decode import DecodeBench
 from saccade.app.bench.detect import DetectBench
+from saccade.app.bench.draw import DrawBench
 from saccade.app.bench.finetune import FineTuneBench
 from saccade.app.bench.floor import measure_machine
 from saccade.app.bench.growth import GrowthBench
@@ -35,6 +36,7 @@ Measure Saccade beside what a user would pick instead, in the same run.
   vision    an update and the class scores of ViT, Swin, ConvNeXt, MViT and ResNet
   detect    an update of a DETR, and what it finds, beside Hugging Face's
   joint     an update of a ViLBERT and one reading, beside torch's own layers
+  draw      images drawn by a DALL·E, beside DALLE-pytorch
   rnn       an RNN with attention beside a loop over single words
   growth    how cost grows with length, number of sentences and width
   look      attention with statistics of where it looks beside the fused kernel
@@ -50,6 +52,7 @@ BENCHES: dict[str, type[RaceSettings] | type[LookBench]] = {
     "vision": VisionBench,
     "detect": DetectBench,
     "joint": JointBench,
+    "draw": DrawBench,
     "rnn": RnnBench,
     "growth": GrowthBench,
     "look": LookBench,

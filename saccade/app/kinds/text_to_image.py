@@ -23,6 +23,7 @@ from saccade.app.cli.output import (
 from saccade.app.kinds.base import HeldOut, Kind
 from saccade.app.kinds.drawing import (
     ImagePrediction,
+    ImageTextMatcher,
     TextToImageModel,
     check_count,
     load_drawer,
@@ -36,10 +37,11 @@ from saccade.app.look.settings import LookSettings, Selection, refuse_selection
 from saccade.app.look.text_to_image import drawn_document, drawn_look
 from saccade.data.readers import image_splits
 from saccade.errors import ConfigError
-from saccade.tasks.text_to_image.data import TextToImageSettings, read_texts
+from saccade.tasks.captioning.data import Captioned
+from saccade.tasks.text_to_image.data import read_texts
 from saccade.tasks.text_to_image.drawer import Drawing
 from saccade.tasks.text_to_image.evaluate import evaluate_drawer
-from saccade.tasks.text_to_image.judged import judged
+from saccade.tasks.text_to_image.judged import check_judged, judged
 
 LONG = 40  # words whose maps are still printed
 
@@ -224,42 +226,43 @@ def eval_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    model: TextToImageModel = load(run, device=device)
+    with busy("loading"):
+        model: TextToImageModel = load(run, device=device)
+        judge = None if judging.rerank is None else matcher_of(load(judging.rerank, device=device))
     asked = held_out.settings(model.tool.settings)
     split = held_out.choose(asked, image_splits)
-    with counting("reading") as reading, counting("scoring") as progress:
-        told: dict[str, Any] = {"reading": reading, "progress": progress}
-        found = evaluate_drawer(model.tool, asked, split, **told)
+    with counting("reading") as reading:
+        read = read_texts(asked, split, reading)
+    if judging.judged:
+        check_judged(read, judging.judged)
+    with counting("coding") as coding, counting("scoring") as progress:
+        found = evaluate_drawer(model.tool, read, coding=coding, progress=progress)
     found = held_out.kept(run, {"split": split or Path(asked.data).name, **found})
     if judging.judged:
-        found["judged"] = _judged(model, asked, split, judging, drawing, device)
+        found["judged"] = _judged(model, read, judging, drawing, judge)
     if json:
         print_json(found)
         return
     print_scores({name: value for name, value in found.items() if name != "judged"})
     if judging.judged:
-        _print_judged(found["judged"])
+        print_judged(found["judged"])
 
 
 def _judged(
     model: TextToImageModel,
-    asked: TextToImageSettings,
-    split: str | None,
+    read: Captioned,
     judging: Judging,
     drawing: Drawing,
-    device: str,
+    judge: ImageTextMatcher | None,
 ) -> dict[str, Any]:
-    similarity = None
-    if judging.rerank is not None:
-        similarity = matcher_of(load(judging.rerank, device=device)).similarity
     with counting("drawing") as progress:
         return judged(
             model.tool,
-            read_texts(asked, split),
+            read,
             count=judging.judged,
             how=drawing,
-            best_of=1 if similarity is None else judging.best_of,
-            similarity=similarity,
+            best_of=1 if judge is None else judging.best_of,
+            similarity=None if judge is None else judge.similarity,
             progress=progress,
         )
 
@@ -273,16 +276,21 @@ JUDGED = {
 }
 
 
-def _print_judged(found: dict[str, Any]) -> None:
+def print_judged(found: dict[str, Any]) -> None:
+    """How many images show what their prompt says, as a table."""
     tell("")
     tell(f"of {found['prompts']:,} images, how many show what the prompt says")
     names = {**JUDGED, "best": f"the likest of {found.get('best_of')}"}
     rows = [
-        (name, *(f"{found[key][part]:.3f}" for part in ("all", "objects", "relations")))
+        (name, *(_share(found[key][part]) for part in ("all", "objects", "relations")))
         for key, name in names.items()
         if key in found
     ]
     show_table(rows, head=("", "all of it", "objects", "relations"))
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.3f}"
 
 
 def look_command(

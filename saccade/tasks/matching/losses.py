@@ -12,11 +12,11 @@ def equally_right(
 ) -> Bool[Tensor, "T I"]:
     """Which texts are true of which images: those about them, and those that say the same as one.
 
-    Text t is about image `of[t]`; equal texts have the same number `said`, below T.
+    Text t is about image `of[t]`; equal texts have the same number `said`.
     """
-    known = torch.zeros(len(of), images, dtype=torch.bool, device=of.device)
-    known[said, of] = True
-    return known[said]
+    about = of[:, None] == torch.arange(images, device=of.device)  # (T, I)
+    same = said[:, None] == said  # (T, T)
+    return same.float() @ about.float() > 0
 
 
 def matching_loss(

@@ -37,6 +37,8 @@ class TextToImageSettings(TextSettings):
         level: tokens are words, byte pairs trained on the texts, or characters.
         vocabulary: how many tokens at most.
         lowercase: read texts in lower case.
+        bpe_dropout: share of the merges of byte pairs that are left out in training, other ones
+            each time, so that words are met in other pieces too; 0: none.
         text_weight: share of the loss that is about words; the rest is about codes.
         dropped: share of the texts that are hidden in training, so that a text can be told from
             none (--guidance).
@@ -56,6 +58,7 @@ class TextToImageSettings(TextSettings):
     level: Level = "words"
     vocabulary: int = 10_000
     lowercase: bool = True
+    bpe_dropout: float = 0.0
     text_weight: float = 1 / 8
     dropped: float = 0.1
     skip_bad: int = 0
@@ -66,6 +69,12 @@ class TextToImageSettings(TextSettings):
         check_positive(self, "image", "vocabulary", "scenes")
         check_fraction(self, "text_weight")
         check_fraction(self, "dropped")
+        check_fraction(self, "bpe_dropout")
+        if self.bpe_dropout and self.level != "bpe":
+            raise ConfigError(
+                f"bpe_dropout={self.bpe_dropout} is of byte pairs, and level={self.level} has "
+                "none; pass --level bpe, or --bpe-dropout 0"
+            )
 
     @property
     def announcement(self) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from saccade.tasks.base import Progress, silent
+from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.figures import loss_figures
-from saccade.tasks.text_to_image.data import TextToImageSettings, read_texts
 from saccade.tasks.text_to_image.drawer import ImageDrawer
 from saccade.tasks.text_to_image.task import (
     FRAME,
@@ -21,12 +21,12 @@ from saccade.tasks.text_to_image.task import (
 
 
 def coded_split(
-    drawer: ImageDrawer, settings: TextToImageSettings, split: str | None, progress: Progress
+    drawer: ImageDrawer, read: Captioned, progress: Progress = silent
 ) -> tuple[CodedTexts, int]:
     """The images of a split as codes with their texts, and how many texts are too long."""
     most = drawer.model.config.text - FRAME
     return coded_texts(
-        read_texts(settings, split, progress),
+        read,
         drawer.vocabulary,
         drawer.dvae,
         most=most,
@@ -37,19 +37,14 @@ def coded_split(
 
 @torch.inference_mode()
 def evaluate_drawer(
-    drawer: ImageDrawer,
-    settings: TextToImageSettings,
-    split: str | None,
-    *,
-    reading: Progress = silent,
-    progress: Progress = silent,
+    drawer: ImageDrawer, read: Captioned, *, coding: Progress = silent, progress: Progress = silent
 ) -> dict[str, Any]:
     """Loss per word and per code, every image with its first text.
 
     `without_text` is the loss per code where the text is hidden: how much less it is with the text
     is what the text tells of the image.
     """
-    data, too_long = coded_split(drawer, settings, split, reading)
+    data, too_long = coded_split(drawer, read, coding)
     vocabulary, text = drawer.vocabulary, drawer.model.config.text
     count = 2 * len(data.codes)
 
@@ -63,7 +58,7 @@ def evaluate_drawer(
 
     found = mean_losses(drawer.model, batches(hidden=False), drawer.device)
     hidden = mean_losses(drawer.model, batches(hidden=True), drawer.device)
-    share = settings.text_weight
+    share = drawer.settings.text_weight
     return {
         "images": len(data.codes),
         "left_out": too_long,

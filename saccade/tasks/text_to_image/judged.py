@@ -16,9 +16,9 @@ from saccade.tasks.text_to_image.drawer import Drawing, ImageDrawer
 Similarity = Callable[[Tensor, str], Tensor]  # of each of some images to a text
 
 
-def judge(prompts: Sequence[str], images: UInt8[Tensor, "n 3 H W"]) -> dict[str, float]:
+def judge(prompts: Sequence[str], images: UInt8[Tensor, "n 3 H W"]) -> dict[str, float | None]:
     """The share of images that show all that their prompt says, of its objects (kind and colour),
-    and of its relations.
+    and of its relations; None where no prompt has any.
     """
     found = [agreement(prompt, image.numpy()) for prompt, image in zip(prompts, images)]
     return {
@@ -26,6 +26,14 @@ def judge(prompts: Sequence[str], images: UInt8[Tensor, "n 3 H W"]) -> dict[str,
         "objects": _mean([one.object_share for one in found]),
         "relations": _mean([one.relation_share for one in found if _relates(one)]),
     }
+
+
+def check_judged(read: Captioned, count: int) -> None:
+    """Refuse what cannot be judged, before anything is drawn."""
+    if not read.scenes:
+        raise ConfigError("only images of the built-in shapes can be judged; leave --judged out")
+    if not 1 <= count <= len(read.scenes):
+        raise ConfigError(f"judged={count} must be from 1 to {len(read.scenes)} scenes")
 
 
 def judged(
@@ -44,10 +52,7 @@ def judged(
     the drawn images, each with the prompt of the next. With a `similarity`, `best` is the likest of
     `best_of` images that are drawn for each prompt.
     """
-    if not read.scenes:
-        raise ConfigError("only images of the built-in shapes can be judged; leave --judged out")
-    if not 1 <= count <= len(read.scenes):
-        raise ConfigError(f"judged={count} must be from 1 to {len(read.scenes)} scenes")
+    check_judged(read, count)
     prompts = [texts[0] for texts in read.captions[:count]]
     real = read.images[torch.arange(count)]
     again = torch.cat([drawer.dvae.reconstruct(x.to(drawer.device)).cpu() for x in real.split(64)])
@@ -72,5 +77,5 @@ def _relates(one: PromptAgreement) -> bool:
     return one.claimed > 0
 
 
-def _mean(some: Sequence[float]) -> float:
-    return sum(some) / max(1, len(some))
+def _mean(some: Sequence[float]) -> float | None:
+    return sum(some) / len(some) if some else None

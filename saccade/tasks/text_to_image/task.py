@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
+from random import Random
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
+from saccade.data.bpe_dropout import BpeDropout
 from saccade.data.images.counter_random import uniform
 from saccade.data.ragged import Ragged
 from saccade.data.vocabulary import Vocabulary
@@ -43,7 +46,8 @@ from saccade.tasks.text_to_image.data import (
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 
 FRAME = 3  # start, end, and a last position that every text leaves free
-DROP = 1 << 21  # the stream of draws that hide texts
+DROP, PAIRS = 1 << 21, (1 << 21) + 1  # streams of draws: that hide texts, that pass over pairs
+KEY = 1 << 24  # as many numbers as a draw tells apart
 VALIDATED = 64  # images at a time
 
 
@@ -76,6 +80,11 @@ class CodedTexts(NamedTuple):
     first: Int[Tensor, " boundaries"]
     digest: str
 
+    def tokens(self, texts: Int[Tensor, " B"]) -> list[list[int]]:
+        """Some of the texts."""
+        flat, counts = self.texts.take(texts)
+        return [some.tolist() for some in flat.split(counts.tolist())]
+
     def fingerprint(self) -> str:
         """Changes when a pixel does, or a word."""
         about = hashlib.sha256(self.first.numpy().tobytes()).hexdigest()
@@ -99,6 +108,8 @@ class TextToImage:
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
         self._train = self._coded(train, bound, "training texts")
         self._valid = self._coded(valid, bound, "validation texts")
+        rate = settings.bpe_dropout
+        self._pairs = BpeDropout(self.vocabulary, rate) if rate else None
         self._size = max(1, how.budget)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
@@ -156,10 +167,22 @@ class TextToImage:
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
         draws = {"seed": self.seed, "epoch": epoch}
         texts, _ = some_of_each(self._train.first, rows, 1, **draws)
-        batch = collate(self._train, rows, texts, self.vocabulary, self._text)
+        words = self._in_pieces(texts, uniform(texts, 2, **draws, stream=PAIRS))
+        batch = collate(self._train.codes[rows], words, self.vocabulary, self._text)
         hidden = uniform(rows, 1, **draws, stream=DROP)[:, 0] < self.settings.dropped
         batch = without_words(batch, hidden, self.vocabulary)
         return batch if counts else batch._replace(tokens=0)
+
+    def _in_pieces(self, texts: Int[Tensor, " B"], keys: Float[Tensor, "B 2"]) -> list[list[int]]:
+        """Texts as tokens; with dropout in other pieces, unless these are too many."""
+        whole = self._train.tokens(texts)
+        if self._pairs is None:
+            return whole
+        most, found = self._text - FRAME, list[list[int]]()
+        for row, (high, low) in zip(whole, (keys.double() * KEY).long().tolist()):
+            pieces = self._pairs.again(row, Random(high * KEY + low))
+            found.append(pieces if len(pieces) <= most else row)
+        return found
 
     def losses(self, model: Dalle, batch: TextImageBatch) -> dict[str, Float[Tensor, ""]]:
         """Each a mean, times its weight and the number of images."""
@@ -232,32 +255,26 @@ def validation_batches(
 ) -> Iterator[TextImageBatch]:
     """Every image with its first text."""
     for rows in torch.arange(len(data.codes)).split(VALIDATED):
-        yield collate(data, rows, data.first[rows], vocabulary, text)
+        yield collate(data.codes[rows], data.tokens(data.first[rows]), vocabulary, text)
 
 
 def collate(
-    data: CodedTexts,
-    images: Int[Tensor, " B"],
-    texts: Int[Tensor, " B"],
-    vocabulary: Vocabulary,
-    text: int,
+    codes: Int[Tensor, "B cells"], texts: list[list[int]], vocabulary: Vocabulary, text: int
 ) -> TextImageBatch:
-    """Some images, each with a text."""
-    flat, counts = data.texts.take(texts)
-    rows = [some.tolist() for some in flat.split(counts.tolist())]
-    words, lengths = framed_words(rows, vocabulary, text)
-    return TextImageBatch(words, lengths, data.codes[images].long(), len(images))
+    """The codes of some images, and a text to each."""
+    words, lengths = framed_words(texts, vocabulary, text)
+    return TextImageBatch(words, lengths, codes.long(), len(codes))
 
 
 def framed_words(
     rows: list[list[int]], vocabulary: Vocabulary, text: int
 ) -> tuple[Int[Tensor, "B T"], Int[Tensor, " B"]]:
     """Texts between a start and an end, and how long they are with these."""
+    whole = [[vocabulary.start, *row, vocabulary.end] for row in rows]
+    lengths = torch.tensor([len(row) for row in whole])
     words = torch.zeros(len(rows), text, dtype=torch.long)
-    for number, row in enumerate(rows):
-        whole = [vocabulary.start, *row, vocabulary.end]
-        words[number, : len(whole)] = torch.tensor(whole)
-    return words, torch.tensor([len(row) + 2 for row in rows])
+    words[torch.arange(text) < lengths[:, None]] = torch.tensor([*chain.from_iterable(whole)])
+    return words, lengths
 
 
 def without_words(batch: TextImageBatch, which: Tensor, vocabulary: Vocabulary) -> TextImageBatch:

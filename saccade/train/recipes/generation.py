@@ -16,9 +16,11 @@ _DVAE_PHOTOS = Recipe(
     system="S25",
     lecture="DALL·E",
     model=dvae.PRESETS["dvae-128"],
-    task=ReconstructionSettings(image=128, augment="crop", beta_batches=0, cool_batches=20_000),
+    task=ReconstructionSettings(
+        image=128, augment="crop", beta=1.0, beta_batches=0, cool_batches=7500
+    ),
     train=TrainSettings(
-        steps=25_000,
+        steps=10_000,
         batch_tokens=128,
         learning_rate=3e-4,
         schedule="cosine",
@@ -31,21 +33,23 @@ _DVAE_PHOTOS = Recipe(
     ),
 )
 _DVAE = Recipe(
-    about="images as 8 × 8 codes of 512, and back",
+    about="images as 16 × 16 codes of 512, and back",
     system="S25",
     lecture="DALL·E",
-    model=dvae.PRESETS["dvae-nano"],
-    # The KL weighs from the start: without it the first few codes that serve take all cells.
-    task=ReconstructionSettings(beta_batches=0, cool_batches=4500),
+    model=dvae.PRESETS["dvae-mini"],
+    # The KL weighs from the start: without it the first few codes that serve take all cells. A cell
+    # has a quarter of the pixels that it has in the paper, so β is less.
+    task=ReconstructionSettings(beta=0.3, beta_batches=0, cool_batches=4500),
     train=TrainSettings(
         steps=6000,
-        batch_tokens=32,
+        batch_tokens=128,
         learning_rate=3e-3,
         schedule="cosine",
         warmup=50,
         beta2=0.999,
         weight_decay=1e-4,
         validate_every=1000,
+        precision="bfloat16",
     ),
 )
 _DALLE_PHOTOS = Recipe(
@@ -53,9 +57,9 @@ _DALLE_PHOTOS = Recipe(
     system="S25",
     lecture="DALL·E",
     model=dalle.PRESETS["dalle-small"],
-    task=TextToImageSettings(image=128, level="bpe", vocabulary=8000),
+    task=TextToImageSettings(image=128, level="bpe", vocabulary=8000, bpe_dropout=0.1),
     train=TrainSettings(
-        steps=6000,
+        steps=3000,
         batch_tokens=128,
         optimizer="muon",
         learning_rate=1e-3,
@@ -72,12 +76,12 @@ _DALLE = Recipe(
     about="images from texts: shapes and what is said of them, after a discrete VAE",
     system="S25",
     lecture="DALL·E",
-    model=dalle.PRESETS["dalle-nano"],
+    model=dalle.PRESETS["dalle-mini"],
     task=TextToImageSettings(shapes=ShapesSettings(most=2)),
     train=replace(
         _DVAE.train,
-        steps=4000,
-        batch_tokens=64,
+        steps=5000,
+        batch_tokens=256,
         optimizer="muon",
         learning_rate=2e-3,
         weight_decay=0.1,

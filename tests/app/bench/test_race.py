@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from saccade.app.bench.race import (
 from saccade.errors import ConfigError
 
 JOB = Workload(title="sleep", tokens=100, floor_seconds=0.001, against="peer", agreement="same")
+FASTEST = replace(JOB, against="")
 
 
 def sleeper(seconds: float, agreement: float | None = None) -> Callable[[], CheckedWork]:
@@ -58,6 +60,45 @@ def test_work_done_many_times_in_a_run_is_counted_once() -> None:
     four = race(Contender("saccade", sleeper(0.02)), job=replace(JOB, repeats=4)).rows[0]
     assert four.milliseconds == pytest.approx(once.milliseconds / 4, rel=0.5)
     assert four.tokens_per_second == pytest.approx(4 * once.tokens_per_second, rel=0.5)
+
+
+def test_who_does_a_part_of_it_is_measured_by_what_all_would_take() -> None:
+    def part() -> CheckedWork:
+        return CheckedWork(lambda: time.sleep(0.02), share=0.1)
+
+    ours, peer = race(Contender("saccade", sleeper(0.02)), Contender("peer", part)).rows
+    assert (ours.share, peer.share) == (1.0, 0.1)
+    assert peer.milliseconds == pytest.approx(10 * ours.milliseconds, rel=0.5)
+    assert ours.ratio == pytest.approx(peer.milliseconds / ours.milliseconds)
+    found = race(Contender("saccade", sleeper(0.02)), Contender("slow", part), job=FASTEST)
+    assert found.remarks() == ["slow did 10.00% of it, from which its time is that of all"]
+    three = race(
+        Contender("saccade", sleeper(0)),
+        Contender("slow", part),
+        Contender("quick", sleeper(0.05)),
+        job=FASTEST,
+    )
+    assert three.job.against == "quick"
+
+
+def test_what_is_not_compared_has_no_column() -> None:
+    found = race(Contender("saccade", sleeper(0)), job=replace(JOB, agreement=""))
+    assert found.columns()[""] == ["saccade"]
+    assert "same" not in found.columns()
+
+
+def test_where_the_time_goes_is_told_of_the_whole_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.app.bench.race.time_by_group", lambda *_: {"product": 5.0})
+
+    def part() -> CheckedWork:
+        return CheckedWork(lambda: time.sleep(0.02), share=0.1)
+
+    how: dict[str, Any] = {"device": torch.device("cpu"), "seconds": 0.0, "tell": print}
+    found = run_race(replace(JOB, repeats=2), [Contender("saccade", part)], **how, profiled=True)
+    spent, (row,) = found.spent["saccade"], found.rows
+    assert spent["product"] == pytest.approx(25)
+    assert spent["gaps"] == pytest.approx(row.milliseconds - 25)
+    assert list(spent) == ["gaps", "product"]  # the most first
 
 
 def test_the_first_run_has_a_column_of_its_own() -> None:

@@ -108,6 +108,12 @@ def test_the_profile_says_where_the_time_goes(capsys: pytest.CaptureFixture[str]
             "optimizer",
         ),
         ("triton_poi_fused_add_mul_3", "elementwise and copies"),
+        ("_look_back_at", "attention"),
+        ("_look_through", "search"),
+        ("_advance_rows", "search"),
+        ("_draw_rows", "search"),
+        ("void gemv2T_kernel_val<int, int, __nv_bfloat16>", "product"),
+        ("mkldnn::_linear_pointwise", "product"),
     ],
 )
 def test_kernels_are_told_apart_by_name(kernel: str, group: str) -> None:

@@ -6,7 +6,7 @@ from math import exp
 import pytest
 
 from saccade.errors import DataError
-from saccade.tasks.base import silent
+from saccade.tasks.text_to_image.data import read_texts
 from saccade.tasks.text_to_image.evaluate import coded_split, evaluate_drawer
 from saccade.tasks.text_to_image.task import mean_losses, validation_batches
 from tests.tasks.text_to_image.drawers import TINY_TASK, tiny_drawer
@@ -19,10 +19,9 @@ def few_scenes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_losses_are_those_of_validation_and_perplexity_follows_from_them() -> None:
     drawer, steps = tiny_drawer(), list[tuple[int, int | None]]()
-    found = evaluate_drawer(
-        drawer, TINY_TASK, "test", progress=lambda done, of: steps.append((done, of))
-    )
-    data, left_out = coded_split(drawer, TINY_TASK, "test", silent)
+    read = read_texts(TINY_TASK, "test")
+    found = evaluate_drawer(drawer, read, progress=lambda done, of: steps.append((done, of)))
+    data, left_out = coded_split(drawer, read)
     batches = validation_batches(data, drawer.vocabulary, drawer.model.config.text)
     expected = mean_losses(drawer.model, batches, drawer.device)
     assert found["images"] == len(data.codes)
@@ -40,4 +39,4 @@ def test_texts_that_are_all_too_long_are_refused() -> None:
     drawer = tiny_drawer()
     drawer.model.config = replace(drawer.model.config, text=5)
     with pytest.raises(DataError, match="none of the texts has at most 2 tokens, and more are not"):
-        coded_split(drawer, TINY_TASK, "test", silent)
+        coded_split(drawer, read_texts(TINY_TASK, "test"))

@@ -18,7 +18,7 @@ from saccade.models.image_tokens.dvae import Dvae, DvaeConfig
 from saccade.tasks.base import OtherRun, Preparation
 from saccade.tasks.reconstruction.asset import ASSET
 from saccade.tasks.reconstruction.data import ReconstructionSettings
-from saccade.tasks.text_to_image.data import TextToImageSettings
+from saccade.tasks.text_to_image.data import TextToImageSettings, read_texts
 from saccade.tasks.text_to_image.drawer import Drawing, ImageDrawer
 from saccade.tasks.text_to_image.task import TextToImage, text_image_losses
 
@@ -67,8 +67,6 @@ def test_the_dvae_decides_codes_and_grid(task: TextToImage) -> None:
 
 
 def test_codes_are_those_of_the_images(task: TextToImage, dvae: Dvae) -> None:
-    from saccade.tasks.text_to_image.data import read_texts
-
     read = read_texts(SETTINGS, "train")
     rng = torch.Generator().manual_seed(0)
     order = torch.randperm(23, generator=rng)[:10]  # seed 0, epoch 0
@@ -90,6 +88,51 @@ def test_processes_share_a_batch(task: TextToImage) -> None:
     assert torch.equal(
         torch.cat([whole.codes[0::2], whole.codes[1::2]]), torch.cat([p.codes for p in parts])
     )
+
+
+def pieces(task: TextToImage, position: int, **shard: int) -> list[list[int]]:
+    """The texts of a batch as tokens, without start and end."""
+    batch = task.batch(position, **shard)
+    return [row[1 : n - 1].tolist() for row, n in zip(batch.words, batch.lengths)]
+
+
+PAIRS = replace(SETTINGS, level="bpe", vocabulary=300, dropped=0.0)
+
+
+def test_byte_pairs_are_left_out_in_training_by_seed_epoch_and_text(dvae: Dvae) -> None:
+    plain = prepared(dvae, PAIRS, most_words=90)
+    task = prepared(dvae, replace(PAIRS, bpe_dropout=0.3), most_words=90)
+    read, epoch = task.vocabulary.decode, task.batches_per_epoch
+    for position in (0, epoch):
+        texts = [list(map(read, pieces(one, position))) for one in (plain, task)]
+        assert texts[0] == texts[1]
+    assert sum(map(len, pieces(task, 0))) > sum(map(len, pieces(plain, 0)))
+    again = prepared(dvae, replace(PAIRS, bpe_dropout=0.3), most_words=90)
+    assert pieces(again, epoch) == pieces(task, epoch)  # whatever was asked for before
+    assert pieces(task, 1, shard=1, shards=2) == pieces(task, 1)[1::2]
+    assert task.fingerprint() == plain.fingerprint()
+    figures = [one.validate(constant_dalle(one), torch.device("cpu")) for one in (plain, task)]
+    assert figures[0] == figures[1]  # nothing is left out there
+
+
+def constant_dalle(task: TextToImage) -> Any:
+    torch.manual_seed(2)
+    return task.fit(replace(DALLE, text=90)).build().eval()
+
+
+def test_a_text_in_too_many_pieces_is_read_as_it_is_without_dropout(dvae: Dvae) -> None:
+    plain = prepared(dvae, replace(PAIRS, vocabulary=400), most_words=90)
+    longest = max(len(row) for i in range(6) for row in pieces(plain, i))
+    tight = prepared(dvae, replace(PAIRS, vocabulary=400, bpe_dropout=0.9), most_words=longest + 3)
+    whole = {tuple(plain.vocabulary.encode(text)) for text in said()}
+    found = [tuple(row) for i in range(6) for row in pieces(tight, i)]
+    assert all(len(row) <= longest for row in found)
+    assert any(row in whole for row in found)
+    assert {plain.vocabulary.decode(list(row)) for row in found} <= set(said())
+
+
+def said() -> list[str]:
+    return [text for texts in read_texts(PAIRS, "train").captions for text in texts]
 
 
 def test_hidden_texts_are_a_start_and_an_end(dvae: Dvae) -> None:
@@ -215,6 +258,13 @@ def test_a_run_without_codes_is_no_dvae() -> None:
 def test_images_of_another_size_than_the_dvaes_are_refused(dvae: Dvae) -> None:
     with pytest.raises(ConfigError, match=r"image=64, but the discrete VAE .* pass --image 32"):
         prepared(dvae, replace(SETTINGS, image=64))
+
+
+def test_pairs_are_of_byte_pairs() -> None:
+    with pytest.raises(ConfigError, match=r"level=words has none; pass --level bpe, or --bpe-drop"):
+        replace(SETTINGS, bpe_dropout=0.1)
+    with pytest.raises(ConfigError, match=r"bpe_dropout=1.0 must be at least 0 and below 1"):
+        replace(PAIRS, bpe_dropout=1.0)
 
 
 def test_texts_that_no_model_can_read_are_refused(dvae: Dvae) -> None:

@@ -1,4 +1,6 @@
-"""Attention within short windows, and sequences that lie end to end: which kernel serves."""
+"""Attention within short windows, under a mask, and of sequences that lie end to end: which kernel
+serves.
+"""
 
 import torch
 from jaxtyping import Float
@@ -40,6 +42,12 @@ def takes_short(x: Tensor, segments: Segments) -> bool:
     """Whether the short-sequence kernel serves."""
     longest = max(segments.longest_query, segments.longest_key)
     return _kernels_take(x) and longest <= SHORT and HAS_TRITON
+
+
+def takes_masked(q: Float[Tensor, "B N T K"], mask: Tensor) -> bool:
+    """Whether the kernel for one mask of all sequences and heads serves."""
+    shared = mask.shape[:3] == (1, 1, q.shape[2]) and mask.stride(3) == 1
+    return shared and _kernels_take(q) and HAS_TRITON
 
 
 def takes_windows(x: Tensor, cells: int, head_width: int) -> bool:

@@ -15,23 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from saccade.attention.kernels.train.head_rows import load_rows, side_by_side, store_rows
 from saccade.data.rows import few
-
-
-@triton.jit
-def _load(pointer, start, size, stride, head, width, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """Positions start … start + size of one head; zero outside."""
-    row, column = tl.arange(0, ROWS)[:, None], tl.arange(0, WIDTH)[None, :]
-    at = (start + row).to(tl.int64) * stride + head * width + column
-    return tl.load(pointer + at, mask=(row < size) & (column < width), other=0.0)
-
-
-@triton.jit
-def _store(pointer, x, start, size, stride, head, width, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    row, column = tl.arange(0, ROWS)[:, None], tl.arange(0, WIDTH)[None, :]
-    at = (start + row).to(tl.int64) * stride + head * width + column
-    inside = (row < size) & (column < width)
-    tl.store(pointer + at, x.to(pointer.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -58,12 +43,12 @@ def _forward(
     row, head = tl.program_id(0), tl.program_id(1)
     q_start, k_start = tl.load(q_starts + row), tl.load(k_starts + row)
     queries, keys = tl.load(q_starts + row + 1) - q_start, tl.load(k_starts + row + 1) - k_start
-    q = _load(q_at, q_start, queries, q_stride, head, width, T, WIDTH)
-    k = _load(k_at, k_start, keys, k_stride, head, width, S, WIDTH)
-    v = _load(v_at, k_start, keys, v_stride, head, width, S, WIDTH)
+    q = load_rows(q_at, q_start, queries, q_stride, head, width, T, WIDTH)
+    k = load_rows(k_at, k_start, keys, k_stride, head, width, S, WIDTH)
+    v = load_rows(v_at, k_start, keys, v_stride, head, width, S, WIDTH)
     p = _weights(q, k, queries, keys, scale, CAUSAL, T, S)
     o = tl.dot(p.to(v.dtype), v, input_precision="ieee")
-    _store(out, o, q_start, queries, heads * width, head, width, T, WIDTH)
+    store_rows(out, o, q_start, queries, heads * width, head, width, T, WIDTH)
 
 
 @triton.jit
@@ -76,30 +61,25 @@ def _backward(
     row, head = tl.program_id(0), tl.program_id(1)
     q_start, k_start = tl.load(q_starts + row), tl.load(k_starts + row)
     queries, keys = tl.load(q_starts + row + 1) - q_start, tl.load(k_starts + row + 1) - k_start
-    q = _load(q_at, q_start, queries, q_stride, head, width, T, WIDTH)
-    k = _load(k_at, k_start, keys, k_stride, head, width, S, WIDTH)
-    v = _load(v_at, k_start, keys, v_stride, head, width, S, WIDTH)
-    do = _load(do_at, q_start, queries, heads * width, head, width, T, WIDTH)
+    q = load_rows(q_at, q_start, queries, q_stride, head, width, T, WIDTH)
+    k = load_rows(k_at, k_start, keys, k_stride, head, width, S, WIDTH)
+    v = load_rows(v_at, k_start, keys, v_stride, head, width, S, WIDTH)
+    do = load_rows(do_at, q_start, queries, heads * width, head, width, T, WIDTH)
     p = _weights(q, k, queries, keys, scale, CAUSAL, T, S)
     dv = tl.dot(tl.trans(p.to(do.dtype)), do, input_precision="ieee")
-    _store(dv_at, dv, k_start, keys, dk_stride, head, width, S, WIDTH)
+    store_rows(dv_at, dv, k_start, keys, dk_stride, head, width, S, WIDTH)
     dp = tl.dot(do, tl.trans(v), input_precision="ieee")
     de = (p * (dp - tl.sum(p * dp, 1)[:, None]) * scale).to(q.dtype)
     dq = tl.dot(de, k, input_precision="ieee")
-    _store(dq_at, dq, q_start, queries, dq_stride, head, width, T, WIDTH)
+    store_rows(dq_at, dq, q_start, queries, dq_stride, head, width, T, WIDTH)
     dk = tl.dot(tl.trans(de), q, input_precision="ieee")
-    _store(dk_at, dk, k_start, keys, dk_stride, head, width, S, WIDTH)
+    store_rows(dk_at, dk, k_start, keys, dk_stride, head, width, S, WIDTH)
 
 
 def _sizes(q: Tensor, longest_query: int, longest_key: int) -> dict[str, Any]:
     t, s = few(longest_query), few(longest_key)
     warps = {16: 1, 32: 1, 64: 4, 128: 8}[max(t, s)]
     return {"T": t, "S": s, "WIDTH": few(q.shape[2]), "num_warps": warps}
-
-
-def _side_by_side(x: Tensor) -> Tensor:
-    """Heads next to each other within a position, as a linear layer writes them."""
-    return x if x.stride(2) == 1 and x.stride(1) == x.shape[2] else x.contiguous()
 
 
 @torch.library.custom_op("saccade::short_attention", mutates_args=())
@@ -115,7 +95,7 @@ def short_attention(
     scale: float,
 ) -> Tensor:
     """What `attend` computes within each stretch; q, k, v are (positions, heads, width)."""
-    q, k, v = _side_by_side(q), _side_by_side(k), _side_by_side(v)
+    q, k, v = side_by_side(q), side_by_side(k), side_by_side(v)
     _, heads, width = q.shape
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     _forward[(len(query_starts) - 1, heads)](
@@ -140,7 +120,7 @@ def _gradients(
     joint: bool,
 ) -> list[Tensor]:
     """Gradients to q, to k and v side by side; or with `joint` to all three side by side."""
-    q, k, v, grad = (_side_by_side(x) for x in (q, k, v, grad.contiguous()))
+    q, k, v, grad = (side_by_side(x) for x in (q, k, v, grad.contiguous()))
     positions, heads, width = q.shape
     if joint:
         found = [q.new_empty(positions, 3, heads, width)]

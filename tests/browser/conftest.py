@@ -37,8 +37,15 @@ class Opened:
         return self.page.locator("#readout").inner_text()
 
     def settle(self) -> None:
-        """Wait until what was asked for has been drawn."""
+        """Wait until what was asked for has been drawn, however busy the machine is."""
         self.page.wait_for_timeout(80)
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+
+    def address(self) -> str:
+        """Where the page is. The browser tells of changes later than it makes them."""
+        return self.page.evaluate("location.href")
 
 
 Open = Callable[..., Opened]

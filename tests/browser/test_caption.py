@@ -97,7 +97,7 @@ def test_arrow_keys_step_and_space_plays(open_page: Open) -> None:
     opened.page.keyboard.press("End")
     assert chosen.inner_text() == "<end>"
     opened.page.keyboard.press("Home")
-    assert "step=0" in opened.page.url
+    assert "step=0" in opened.address()
     opened.page.keyboard.press(" ")
     opened.page.wait_for_selector('.told-word:nth-child(3)[aria-pressed="true"]')
     opened.page.get_by_label("Pause").click()

@@ -80,8 +80,8 @@ def test_every_map_can_be_chosen_and_its_table_has_its_weights(open_page: Open) 
     assert "Where the model looks" in opened.page.locator(".map-name").inner_text()
     opened.page.locator('.tile[data-site="encoder.1.self"][data-head="2"]').click()
     np.testing.assert_allclose(numbers(), square(heads[2], coarse), atol=6e-4)
-    assert "site=encoder.1.self" in opened.page.url
-    assert "head=2" in opened.page.url
+    assert "site=encoder.1.self" in opened.address()
+    assert "head=2" in opened.address()
     opened.page.keyboard.press("[")
     np.testing.assert_allclose(numbers(), square(heads[1], coarse), atol=6e-4)
 
@@ -124,7 +124,7 @@ def test_filters_count_and_arrow_keys_go_through_what_is_left(open_page: Open) -
     assert shown(opened) == left
     opened.page.locator(".class-item").first.click()
     opened.page.wait_for_selector(".stage-canvas")
-    assert "opened=true" in opened.page.url
+    assert "opened=true" in opened.address()
     title = opened.page.locator("section.card h2")
     assert title.inner_text() == f"test {left[0]}"
     opened.page.keyboard.press("ArrowRight")
@@ -144,7 +144,7 @@ def test_filters_count_and_arrow_keys_go_through_what_is_left(open_page: Open) -
     choose(opened, "Class said", "heart")
     said = [i for i in range(12) if made.document["looks"][i]["text"] == "heart"]
     assert shown(opened) == said
-    again = open_page(made.document, state="#" + opened.page.url.partition("#")[2])
+    again = open_page(made.document, state="#" + opened.address().partition("#")[2])
     assert shown(again) == said  # the address keeps it all
     assert shown(open_page(made.document, state="#truth=007&order=given")) == [5, 11]
 

@@ -71,8 +71,8 @@ def test_a_lower_score_tells_more_and_finds_what_was_missed(open_page: Open) -> 
     assert opened.page.locator(".among tbody tr").count() >= 1
     slide(opened, 0.95)
     assert told(opened) == ["ring"]
-    assert "sure=0.95" in opened.page.url
-    state = opened.page.url.partition("#")[2]
+    assert "sure=0.95" in opened.address()
+    state = opened.address().partition("#")[2]
     assert told(open_page(objects(), state=f"#{state}")) == ["ring"]
 
 
@@ -112,7 +112,7 @@ def test_an_object_shows_where_its_query_looked_by_mouse_list_and_keys(open_page
     opened.page.mouse.click(*at(opened, (left + right) / 2, (top + bottom) / 2))
     opened.page.mouse.move(0, 0)
     opened.settle()
-    assert "found=0" in opened.page.url
+    assert "found=0" in opened.address()
     assert stage(opened).evaluate(PIXELS) != everything
 
 
@@ -137,7 +137,7 @@ def test_a_point_shows_where_the_encoder_looks_from_there(open_page: Open) -> No
     opened.page.keyboard.press("ArrowRight")
     opened.page.keyboard.press("Enter")
     opened.settle()
-    assert f"patch={point + 1}" in opened.page.url or f"patch={point}" in opened.page.url
+    assert f"patch={point + 1}" in opened.address() or f"patch={point}" in opened.address()
     opened = open_page(objects(kind="blind"))
     assert opened.page.get_by_text("a point looks", exact=True).count() == 0
 
@@ -167,7 +167,7 @@ def test_many_images_are_sorted_by_mistakes_and_opened_by_keys(open_page: Open) 
     assert opened.page.locator(".object-tally").count() == 1
     opened.page.keyboard.press("ArrowRight")
     opened.settle()
-    assert f"item={order[1]}" in opened.page.url or order[1] == "0"
+    assert f"item={order[1]}" in opened.address() or order[1] == "0"
     opened.page.keyboard.press("Escape")
     opened.settle()
     assert opened.page.locator(".object-tally").count() == 0

@@ -68,7 +68,7 @@ def test_a_word_shows_its_regions_and_a_region_its_words(open_page: Open) -> Non
     assert drawn(opened) != plain
     weights = site_weights(document, LAST).mean(axis=0)
     np.testing.assert_allclose(looked(opened), weights[2], atol=0.006)
-    assert "token=2" in opened.page.url
+    assert "token=2" in opened.address()
     opened.page.locator(f"{CARD} .region-item[data-number='1']").click()
     opened.settle()
     assert looked(opened) == [-1.0] * weights.shape[1]
@@ -79,7 +79,7 @@ def test_a_word_shows_its_regions_and_a_region_its_words(open_page: Open) -> Non
     assert f"{most} {back.max():.2f}".replace("0.", ".") in opened.readout()
     lit = opened.page.locator(f"{CARD} .token.lit").count()
     assert lit == int((back >= 0.01).sum())
-    state = opened.page.url.partition("#")[2]
+    state = opened.address().partition("#")[2]
     assert open_page(document, state=f"#{state}").readout() == opened.readout()
 
 
@@ -113,10 +113,10 @@ def test_layers_heads_and_keys(open_page: Open) -> None:
     np.testing.assert_allclose(looked(opened), site_weights(document, LAST)[0][0], atol=0.006)
     opened.page.keyboard.press("ArrowDown")
     opened.settle()
-    assert "found=0" in opened.page.url
+    assert "found=0" in opened.address()
     opened.page.keyboard.press("Escape")
     opened.settle()
-    assert "found" not in opened.page.url
+    assert "found" not in opened.address()
     opened.page.keyboard.press("t")
     columns, rows, numbers = table(opened.page, CARD)
     assert (len(rows), len(columns)) == weights.shape[1:]
@@ -159,7 +159,7 @@ def test_cells_are_pointed_at_one_by_one(open_page: Open) -> None:
     opened.page.mouse.click(*at(opened, grid["across"][1] + 0.01, grid["down"][2] + 0.01))
     opened.settle()
     number = grid["special"] + 2 * grid["width"] + 1
-    assert f"found={number}" in opened.page.url
+    assert f"found={number}" in opened.address()
     assert "‘row 3, column 2’" in opened.readout()
     assert opened.page.locator(f"{CARD} .region-item").count() == 9
 
@@ -218,8 +218,8 @@ def test_the_sentences_of_a_row_stand_together_and_each_can_be_opened(open_page:
         expected = site_weights(document, LAST, number).mean(axis=(0, 1))
         np.testing.assert_allclose(looked(opened), expected, atol=0.006)
         assert opened.page.locator(f"{CARD} .token-name b").inner_text() == guesses[0][0]
-    assert f"sentence={looks[0]['regions']['among'].index(guesses[3][0])}" in opened.page.url
-    again = open_page(document, state=f"#{opened.page.url.partition('#')[2]}")
+    assert f"sentence={looks[0]['regions']['among'].index(guesses[3][0])}" in opened.address()
+    again = open_page(document, state=f"#{opened.address().partition('#')[2]}")
     assert again.readout() == opened.readout()
 
 

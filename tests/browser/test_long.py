@@ -107,22 +107,22 @@ def test_keys_zoom_pan_and_reset_the_map(open_page: Open, long_made: Made) -> No
     page.locator("canvas.long").focus()
     page.keyboard.press("+")
     opened.settle()
-    first = window(page)
+    first = window(opened)
     assert first[1] - first[0] < 2000
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowLeft")
     opened.settle()
-    moved = window(page)
+    moved = window(opened)
     assert moved[0] > first[0]
     assert moved[2] < first[2]
     page.keyboard.press("-")
     page.keyboard.press("0")
     opened.settle()
-    assert "zoom=" not in page.url
+    assert "zoom=" not in opened.address()
 
 
-def window(page: Any) -> list[int]:
-    found = re.search(r"zoom=([\d%C,]+)", page.url)
+def window(opened: Opened) -> list[int]:
+    found = re.search(r"zoom=([\d%C,]+)", opened.address())
     assert found is not None
     return [int(part) for part in found[1].replace("%2C", ",").split(",")]
 
@@ -131,9 +131,9 @@ def test_a_listed_key_is_a_link_to_its_place(open_page: Open, long_made: Made) -
     opened = open_page(long_made.document, state="#token=900")
     opened.page.locator("#token button.key").nth(1).click()
     opened.settle()
-    first, last, *_ = window(opened.page)
+    first, last, *_ = window(opened)
     assert first <= 900 < last
-    assert "token=900" not in opened.page.url
+    assert "token=900" not in opened.address()
 
 
 def test_other_heads_and_the_highest_of_a_cell_can_be_shown(open_page: Open) -> None:

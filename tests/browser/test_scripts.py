@@ -210,6 +210,6 @@ def test_a_long_map_runs_as_its_text_does(open_page: Open, leftwards: bool) -> N
     opened.page.keyboard.press("+")
     opened.page.keyboard.press("ArrowRight")
     opened.settle()
-    moved = [int(part) for part in re.findall(r"zoom=([\d%C,]+)", opened.page.url)[0].split("%2C")]
+    moved = [int(part) for part in re.findall(r"zoom=([\d%C,]+)", opened.address())[0].split("%2C")]
     middle = (moved[2] + moved[3]) / 2
     assert (middle < 200) == leftwards

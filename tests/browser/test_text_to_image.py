@@ -64,7 +64,7 @@ def test_it_is_painted_cell_by_cell_with_what_each_looked_at(open_page: Open) ->
     opened.page.keyboard.press("Home")
     for _ in range(5):
         opened.page.keyboard.press("ArrowRight")
-    assert "step=5" in opened.page.url
+    assert "step=5" in opened.address()
     assert "row 2, column 2" in opened.page.locator(".word-host .token-name").inner_text()
     shown = colours(opened)
     blank = shown[-1]
@@ -92,7 +92,7 @@ def test_play_paints_it_to_the_end(open_page: Open) -> None:
     opened.page.locator(".play").click()
     assert opened.page.locator(".play").get_attribute("aria-label") == "Pause"
     opened.page.wait_for_selector(".play[aria-label=Play]")
-    assert "step=15" in opened.page.url
+    assert "step=15" in opened.address()
     assert stage(opened).evaluate(PIXELS) != before
 
 
@@ -101,7 +101,7 @@ def test_a_cell_shows_its_words_and_a_word_its_cells(open_page: Open) -> None:
     opened = open_page(document)
     box = stage(opened).bounding_box()
     opened.page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 0.6 * box["height"])
-    assert "cell=10" in opened.page.url
+    assert "cell=10" in opened.address()
     opened.page.mouse.move(2, 2)
     weights = mean_weights(document)
     opened.settle()
@@ -112,7 +112,7 @@ def test_a_cell_shows_its_words_and_a_word_its_cells(open_page: Open) -> None:
     opened.page.locator(".told-word").nth(at).click()
     opened.page.mouse.move(2, 2)
     opened.settle()
-    assert "cell=" not in opened.page.url
+    assert "cell=" not in opened.address()
     peak = int(weights[:, at].argmax())
     assert opened.readout() == (
         f"‘circle’ was looked at most by the cell at row {peak // 4 + 1}, column {peak % 4 + 1}, "
@@ -137,7 +137,7 @@ def test_layers_show_what_they_may_see_and_are_chosen_there(open_page: Open) -> 
     assert len(set(drawn)) == 3
     opened.page.locator(".mask").nth(1).click()
     opened.settle()
-    assert "site=decoder.1.self" in opened.page.url
+    assert "site=decoder.1.self" in opened.address()
     expected = site_weights(document, "decoder.1.self").mean(axis=0)[9, len(WORDS) - 1]
     assert bars(opened)["…"] == pytest.approx(expected, abs=0.006)
 

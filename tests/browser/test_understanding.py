@@ -62,7 +62,7 @@ def test_tokens_are_tinted_by_the_map_that_is_chosen(open_page: Open) -> None:
     assert seen[0] != seen[1]
     opened.page.locator('.tile[data-site="encoder.0.self"][data-head="2"]').click()
     opened.settle()
-    assert "site=encoder.0.self" in opened.page.url
+    assert "site=encoder.0.self" in opened.address()
     assert "encoder.0.self, head 2" in opened.page.locator(".map-name").inner_text()
     opened.page.keyboard.press("Escape")
     opened.settle()
@@ -119,7 +119,7 @@ def test_ribbons_flow_between_the_texts_and_turn_round(open_page: Open) -> None:
     opened.page.keyboard.press("r")
     opened.settle()
     assert (labels("source"), labels("target")) == (names[1], names[0])
-    assert "mode=in" in opened.page.url
+    assert "mode=in" in opened.address()
 
 
 def test_one_text_has_no_flow(open_page: Open) -> None:
@@ -146,7 +146,7 @@ def test_words_have_their_tags_and_are_stepped_through(open_page: Open) -> None:
     assert f"{weights[best[0] : best[1]].sum():.2f}".removeprefix("0") in opened.readout()
     opened.page.locator(".tagged-word", has_text="letter").click()
     opened.settle()
-    assert "token=5" in opened.page.url
+    assert "token=5" in opened.address()
     assert opened.page.locator(".scrubber b").inner_text() == "letter"
 
 

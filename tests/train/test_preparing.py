@@ -97,7 +97,8 @@ def test_imports_are_left_without_a_traceback(number: signal.Signals, module: by
         wait_for(process, module)
         code, errors, took = stopped(process, number)
     assert code == CODES[number]
-    assert errors.splitlines()[-1] == "saccade: stopped"
+    # Not always the last line: between saying it and leaving, one more import may be told of.
+    assert errors.count("saccade: stopped\n") == 1
     assert "Traceback" not in errors
     assert took < SOON
 

@@ -139,10 +139,10 @@ def _started(arguments: list[str]) -> int:
 
 
 def _stopped(request: StopRequest, number: int) -> None:
-    told, request.told = request.told, True
-    if not told:
-        from saccade.app.cli.output import fail
+    if not request.told:
+        from saccade.app.cli.output import fail  # slow: meanwhile the other thread may say it
 
+        request.told = True
         fail("stopped")
     with suppress(OSError):
         sys.stdout.flush()

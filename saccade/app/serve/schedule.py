@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 REMEMBERED = 32  # measurements
 ENOUGH = 3  # to be believed
 LIKE = 4.0  # times as much work, or as little, is of a like size
+MARGIN = 1.1  # times a wait that is foreseen: it may become longer, and then it is too late to say
 OLD_S = 300.0  # after so many seconds it is time to measure again
 
 
@@ -153,13 +154,14 @@ class Schedule:
 
     def late(self, waiting: Sequence[W], most: int) -> list[W]:
         """Those who would not be answered in time; the others do not wait for them."""
-        at, late = time.monotonic() + self.left, list[W]()
+        now, wait, late = time.monotonic(), self.left, list[W]()
         alone = not self._running
         for batch in self.batches(waiting, most):
-            cost = self.least(batch[0]) if alone else self.cost(*batch)
-            late += (behind := [one for one in batch if at + cost > one.ends])
+            cost = self.cost(*batch)
+            until = now + (self.least(batch[0]) if alone else MARGIN * (wait + cost))
+            late += (behind := [one for one in batch if until > one.ends])
             if len(behind) < len(batch):
-                at, alone = at + self.cost(*batch), False
+                wait, alone = wait + cost, False
         return late
 
     def seconds(self, waiting: Sequence[Work], most: int) -> float:

@@ -64,10 +64,13 @@ def short_of_files(runs: dict[str, Path]) -> Iterator[ServerProcess]:
 
 
 def test_a_jpeg_of_thousands_of_scans_stops_nobody(server: ServerProcess) -> None:
-    """The first is refused by its scans; the second has as many as may be, and is ended."""
+    """The first is refused by its scans; the second has as many as may be, and is ended.
+
+    By its time, or on a fast machine by the pixels of the third.
+    """
     for raw, why in (
-        (many_scans(5000, scans=8000), "too many scans: 8006"),
-        (many_scans(5000, scans=44), "too slow"),
+        (many_scans(5000, scans=8000), {"too many scans: 8006"}),
+        (many_scans(5000, scans=44), {"too slow", "pixels (request_pixels)"}),
     ):
         with ThreadPoolExecutor() as pool:
             begun = time.monotonic()
@@ -75,7 +78,8 @@ def test_a_jpeg_of_thousands_of_scans_stops_nobody(server: ServerProcess) -> Non
             assert texts(upload(server, images(1)[0]))
             assert time.monotonic() - begun < 6
             told = attack.result()
-            assert (told.status_code, why in told.json()["error"]["message"]) == (422, True)
+            assert told.status_code == 422
+            assert any(part in told.json()["error"]["message"] for part in why), told.text
 
 
 def test_a_form_of_the_largest_images_holds_nobody_for_long(server: ServerProcess) -> None:

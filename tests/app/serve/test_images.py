@@ -16,7 +16,7 @@ import saccade
 from saccade.app.kinds.captioning import CaptioningModel
 from tests.app.serve.captioners import as_json, images, make_captioners, texts, upload
 from tests.app.serve.serving import LocalServer
-from tests.data.images_odd import black_png, broken, odd, stored
+from tests.data.images_odd import black_png, broken, many_scans, odd, stored
 
 LIMIT = 300_000
 
@@ -264,3 +264,13 @@ def test_a_look_is_at_the_caption_that_is_predicted(server: LocalServer) -> None
     assert [(one["run"], one["text"]) for one in both["looks"]] == [
         (run, texts(as_json(server, raw, run=run, beam=2))[0]) for run in ("captioner", "larger")
     ]
+
+
+def test_an_image_that_takes_too_long_is_named_with_the_limit(tmp_path: Path) -> None:
+    paths = [make_captioners(tmp_path)["captioner"]]
+    with LocalServer(paths, image_s=0.05) as server:
+        slow = upload(server, many_scans(5000, scans=44))
+    assert error(slow) == (
+        *(422, "invalid", "image"),
+        "too slow: the images took over 0.05 s (image_s) to decode; make them smaller",
+    )

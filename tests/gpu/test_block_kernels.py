@@ -17,7 +17,7 @@ from saccade.decode.sample import Sampler, uniforms
 from saccade.decode.top import top
 from saccade.tasks.cross_entropy import IGNORED
 from tests.decode.test_captured import same_state
-from tests.gpu.precision import DEVICE, DTYPES, check, check_errors, draws
+from tests.gpu.precision import DEVICE, DTYPES, IN_PARTS, check, check_errors, draws
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 EPSILON = 1e-5
@@ -331,3 +331,21 @@ def test_one_kernel_appends_as_many_operations_do(rows: int) -> None:
         for name in ("time", "over", "ended", "sizes", "log_p", "words"):
             assert getattr(one, name).equal(getattr(other, name)), name
         assert places.tokens.equal(words)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(("out", "width"), [(1, 3), (77, 130), (2048, 2048), (512, 8192)])
+def test_the_product_of_a_single_row(out: int, width: int, dtype: torch.dtype) -> None:
+    from saccade.blocks.inference.one_row import one_row
+
+    x, weight, bias = (
+        draws(*shape, seed=i, dtype=dtype)
+        for i, shape in enumerate(((1, width), (out, width), (out,)))
+    )
+    check(
+        lambda *given: one_row(*given, relu=True),
+        lambda *given: F.linear(*given).relu(),
+        [x, weight, bias],
+        learns=False,
+        rounding=IN_PARTS,
+    )

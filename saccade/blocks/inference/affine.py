@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from saccade.attention.kernels import HAS_TRITON
 from saccade.blocks.inference.int8 import MOST_ROWS, Int8, filled_up
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -48,6 +49,10 @@ class Plain:
         self.bias = None if bias is None else bias.detach()
 
     def __call__(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R out"]:
+        if len(x) == 1 and x.is_cuda and x.dtype == torch.bfloat16 and HAS_TRITON:
+            from saccade.blocks.inference.one_row import one_row
+
+            return one_row(x.contiguous(), self.weight, self.bias, relu=self.relu)
         if self.relu and self.bias is not None and x.is_cuda:
             return torch._addmm_activation(self.bias, x, self.weight.mT)  # type: ignore[attr-defined]
         y = F.linear(x, self.weight, self.bias)

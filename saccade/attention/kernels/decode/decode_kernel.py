@@ -22,6 +22,9 @@ from torch import Tensor
 MANY = 512  # programs
 SHARED_OUT = {"BLOCK": 16, "num_warps": 1}
 ALONE = {"BLOCK": 32, "num_warps": 4}
+HURRIED = 256  # fewer programs than this that look at some positions leave most of the GPU idle
+AT_FEW = {"BLOCK": 128, "num_warps": 8}
+AT_MANY = {"BLOCK": 32, "num_warps": 4}
 LEAST = 16  # what a tensor core multiplies at once
 
 
@@ -62,7 +65,8 @@ def look_back_at(
     read = qkv.new_empty(len(qkv), heads * width)
     _look_back_at[(rows, heads)](
         qkv, keys, values, positions, counts, clock, read, heads, room, positions.shape[1],
-        width**-0.5, WIDTH=width, CHANNELS=_power(width), **_shape(rows * heads),
+        width**-0.5, WIDTH=width, CHANNELS=_power(width),
+        **(AT_FEW if rows * heads < HURRIED else AT_MANY),
     )  # fmt: skip
     return read
 

@@ -38,7 +38,6 @@ if __name__ == "__main__":
     from saccade.blocks.inference.one_row import one_row
 
     made = [
-        one_row(*inputs(out, width, biased=biased), relu=bent)
-        for out, width, biased, bent in CASES
+        one_row(*inputs(out, width, biased=biased), relu=bent) for out, width, biased, bent in CASES
     ]
     torch.save(made, sys.argv[1])

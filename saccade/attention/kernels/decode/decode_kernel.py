@@ -23,8 +23,8 @@ MANY = 512  # programs
 SHARED_OUT = {"BLOCK": 16, "num_warps": 1}
 ALONE = {"BLOCK": 32, "num_warps": 4}
 HURRIED = 256  # fewer programs than this that look at some positions leave most of the GPU idle
-AT_FEW = {"BLOCK": 128, "num_warps": 8}
-AT_MANY = {"BLOCK": 32, "num_warps": 4}
+AT_FEW = {"BLOCK": 128, "num_warps": 4}
+AT_MANY = {"BLOCK": 32, "num_warps": 1}
 LEAST = 16  # what a tensor core multiplies at once
 
 

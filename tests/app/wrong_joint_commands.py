@@ -13,6 +13,11 @@ JOINT = [
     ),
     Wrong("predict {cel} --text hi", "name the images"),
     Wrong(
+        "eval {ans} --boxes dot.jsonl",
+        "--boxes and --detector are of other images than the run's own; name these with --data",
+        "eval {ans}",
+    ),
+    Wrong(
         f"predict {{ans}} dot.png {HERE}",
         "answering looks at boxes, and nobody says where they are: name a detector with --detector",
         f"predict {{ans}} dot.png {HERE} --detector {{det}}",

@@ -15,7 +15,7 @@ GROUPS = {  # the first that fits
     "optimizer": r"adam|multi_tensor|foreach|clip_grad|lpnorm",
     "convolution": r"conv|fprop|dgrad|wgrad|winograd|depthwise|cudnn(?!.*gemm)",
     "norm": r"norm|welford|bn_fw|bn_bw",
-    "product": r"gem[mv]|_one_row|nvjet|addmm|::b?mm$|::_?linear|splitk|cublas|matmul|triton_mm|triton_tem",
+    "product": r"gem[mv]|nvjet|addmm|::b?mm$|::_?linear|splitk|cublas|matmul|triton_(m|t)|_one_row",
     "pooling": r"pool",
 }
 

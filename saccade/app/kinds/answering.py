@@ -6,7 +6,7 @@ from typing import Any
 import tyro
 
 from saccade.app.cli.output import show_table, tell
-from saccade.app.kinds.base import HeldOut, Kind, LoadedRun
+from saccade.app.kinds.base import Kind, LoadedRun
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
@@ -19,6 +19,7 @@ from saccade.app.kinds.joint_commands import (
     look_at_pairs,
     predict_pairs,
 )
+from saccade.app.kinds.joint_regions import HeldOutPairs
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.app.look.joint.subject import PairTruth
 from saccade.data.answers import AnswerSet
@@ -71,7 +72,7 @@ def eval_command(
     run: tyro.conf.Positional[str],
     /,
     *,
-    held_out: HeldOut = HeldOut(),  # noqa: B008
+    held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
     device: str = "auto",
     json: bool = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import tyro
 
 from saccade.app.cli.output import print_scores
-from saccade.app.kinds.base import HeldOut, Kind, LoadedRun
+from saccade.app.kinds.base import Kind, LoadedRun
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
@@ -24,6 +24,7 @@ from saccade.app.kinds.joint_commands import (
     predict_pairs,
     print_points,
 )
+from saccade.app.kinds.joint_regions import HeldOutPairs
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.data.readers.images.read import image_splits
 from saccade.tasks.joint.captions import read_captions
@@ -77,7 +78,7 @@ def eval_command(
     run: tyro.conf.Positional[str],
     /,
     *,
-    held_out: HeldOut = HeldOut(),  # noqa: B008
+    held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
     pointing: bool = False,
     device: str = "auto",
     json: bool = False,

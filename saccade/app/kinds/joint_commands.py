@@ -214,7 +214,12 @@ def evaluate(
     with counting("reading") as reading, counting("scoring") as progress:
         found = score(model.tool, split=split, settings=asked, reading=reading, progress=progress)
     held_out.kept(run, _flat(found))
-    print_json(found) if json else show(found)
+    if json:
+        print_json(found)
+        return
+    show(found)
+    if found["left_out"]:
+        tell(f"{found['left_out']:,} texts are too long for the model (--model.longest): left out")
 
 
 def points(tool: PairTool, more: dict[str, Any], *, wanted: bool) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Who says where the regions of an image are: a detector, a file, or whoever asks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from saccade.app.kinds.base import Chosen, HeldOut
 from saccade.app.kinds.detecting import DetectionModel
 from saccade.data.images.given import AnyImage, size_of
 from saccade.data.readers.images.region_files import (
@@ -78,3 +80,30 @@ def given_regions(boxes: Any, size: tuple[int, int]) -> RegionBoxes:
     """Boxes as a program gives them: rows of left, top, right and bottom in pixels."""
     rows: list[Any] = boxes.tolist() if isinstance(boxes, torch.Tensor) else list(boxes)
     return in_shares([PixelBox(pixel_box(one, f"boxes[{n}]")) for n, one in enumerate(rows)], size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutPairs(HeldOut):
+    """Which data to score on, and who says where their regions are.
+
+    Args:
+        boxes: a file that says where the regions of other data are, as in training.
+        detector: a run that finds them, as in training.
+    """
+
+    boxes: str = ""
+    detector: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.boxes or self.detector) and not self.data:
+            raise ConfigError(
+                "--boxes and --detector are of other images than the run's own; name these with "
+                "--data, too"
+            )
+
+    def settings(self, own: Chosen, **more: Any) -> Chosen:
+        """In place of the run's own file or detector, which know nothing of other images."""
+        if self.boxes or self.detector:
+            more = {"boxes": self.boxes, "detector": self.detector, **more}
+        return super().settings(own, **more)

@@ -7,7 +7,7 @@ from typing import Any
 import tyro
 
 from saccade.app.cli.output import show_table, tell
-from saccade.app.kinds.base import HeldOut, Kind, LoadedRun
+from saccade.app.kinds.base import Kind, LoadedRun
 from saccade.app.kinds.found_files import free_stem, make_folder, quick_png
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import PairPrediction, joint_loader
@@ -21,6 +21,7 @@ from saccade.app.kinds.joint_commands import (
     look_at_pairs,
     predict_pairs,
 )
+from saccade.app.kinds.joint_regions import HeldOutPairs
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.app.look.draw.boxes import DrawnBox, draw_boxes
 from saccade.app.look.draw.figure import write
@@ -90,7 +91,7 @@ def eval_command(
     run: tyro.conf.Positional[str],
     /,
     *,
-    held_out: HeldOut = HeldOut(),  # noqa: B008
+    held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
     device: str = "auto",
     json: bool = False,
 ) -> None:

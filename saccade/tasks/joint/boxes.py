@@ -62,6 +62,10 @@ class RegionPlaces:
     def _file(self) -> RegionFile:
         return read_region_file(Path(self.settings.boxes))
 
+    def of(self, settings: JointSettings) -> "RegionPlaces":
+        """What other settings name."""
+        return RegionPlaces(settings, self._open_run, self._option)
+
     def __call__(self, sighted: Sighted, progress: Progress) -> Sighted:
         """Images with their regions. Those of which nobody knows any are seen as a whole."""
         bare = (sighted.counts == 0).nonzero()[:, 0]

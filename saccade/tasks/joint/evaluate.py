@@ -1,7 +1,7 @@
 """Scoring joint models on images and texts that they were not trained on."""
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -23,6 +23,7 @@ from saccade.tasks.joint.choosing import (
     read_choices,
     with_rows,
 )
+from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import (
     JointPretrainingSettings,
@@ -37,18 +38,30 @@ from saccade.tasks.joint.tool import JointTool
 ALL = LengthBound(1 << 30, "")
 
 
+class ScoredTexts(NamedTuple):
+    """Texts as tokens with their images, what is true of each, and how many were too long."""
+
+    texts: SightedTexts
+    truth: list[Any]
+    left_out: int
+
+
 def encoded(
-    tool: JointTool, read: TextsOfImages, what: str, progress: Progress = silent
-) -> tuple[SightedTexts, list[Any]]:
-    """What was read as tokens, and what is true of each text that the model can take."""
-    read = read.located(tool.places, progress)
+    tool: JointTool,
+    settings: JointSettings,
+    read: TextsOfImages,
+    what: str,
+    progress: Progress = silent,
+) -> ScoredTexts:
+    """What was read, as far as the model can take it."""
+    read = read.located(tool.places.of(settings), progress)
     read.sighted.check(tool.model.config.regions)
     longest = tool.model.longest
     bound = ALL if longest is None else LengthBound(longest, "--model.longest")
     texts, _, kept = SightedTexts.of(
         read.sighted, read.texts, tool.vocabulary, bound, what, read.sizes
     )
-    return texts, [read.truth[i] for i in kept.tolist()]
+    return ScoredTexts(texts, [read.truth[i] for i in kept.tolist()], len(read.truth) - len(kept))
 
 
 @torch.no_grad()
@@ -62,7 +75,9 @@ def evaluate_answers(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """How right the likeliest answers are, by what people said; by what questions take as well."""
-    data, truth = encoded(tool, read_questions(settings, split, reading), "questions", reading)
+    data, truth, left_out = encoded(
+        tool, settings, read_questions(settings, split, reading), "questions", reading
+    )
     begun, found, by_kind = time.perf_counter(), list[float](), dict[str, list[float]]()
     for images, texts, of in in_order(data):
         batch = data.batch(images, texts, of).to(tool.device)
@@ -77,6 +92,7 @@ def evaluate_answers(
     by_kind.pop("", None)
     return {
         "split": split or "all",
+        "left_out": left_out,
         "questions": len(found),
         "images": len(data.sighted),
         "seconds": time.perf_counter() - begun,
@@ -95,13 +111,16 @@ def evaluate_fitting(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Images found by sentences, and sentences by images, each among all of the split."""
-    data, _ = encoded(tool, read_captions(settings, split, reading), "sentences", reading)
+    data, _, left_out = encoded(
+        tool, settings, read_captions(settings, split, reading), "sentences", reading
+    )
     begun, images = time.perf_counter(), torch.arange(len(data.sighted))
     found = recalls(
         tool.model, data, images, tool.device, shortlist=settings.shortlist, progress=progress
     )
     return {
         "split": split or "all",
+        "left_out": left_out,
         "images": len(images),
         "sentences": len(data.texts),
         "seconds": time.perf_counter() - begun,
@@ -120,7 +139,7 @@ def evaluate_referring(
 ) -> dict[str, Any]:
     """How often the likeliest region shares half of the true box; and by chance."""
     read = read_phrases(settings, split, reading)
-    data, truth = encoded(tool, read, "phrases", reading)
+    data, truth, left_out = encoded(tool, settings, read, "phrases", reading)
     begun, right = time.perf_counter(), list[bool]()
     for images, texts, of in in_order(data):
         boxes = torch.stack([truth[text] for text in texts.tolist()])
@@ -130,6 +149,7 @@ def evaluate_referring(
     choices = data.sighted.counts[data.image_of].clamp(min=1).float()
     return {
         "split": split or "all",
+        "left_out": left_out,
         "phrases": len(right),
         "images": len(data.sighted),
         "seconds": time.perf_counter() - begun,
@@ -148,7 +168,9 @@ def evaluate_choices(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """How often the likeliest sentence of a row is the right one; and by chance."""
-    data, truth = encoded(tool, read_choices(settings, split, reading), "choices")
+    data, truth, left_out = encoded(
+        tool, settings, read_choices(settings, split, reading), "choices"
+    )
     begun, right = time.perf_counter(), list[bool]()
     for images, texts, of in in_order(data):
         batch = with_rows(data.batch(images, texts, of), [truth[text] for text in texts.tolist()])
@@ -157,6 +179,7 @@ def evaluate_choices(
         progress(len(right), len(data.sizes))
     return {
         "split": split or "all",
+        "left_out": left_out,
         "choices": len(right),
         "sentences": len(truth),
         "images": len(data.sighted),
@@ -176,10 +199,11 @@ def evaluate_pretraining(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Hidden words told with the image at hand, and captions told from those of the next image."""
-    data, _ = encoded(tool, read_captions(settings, split, reading), "captions", reading)
+    read = read_captions(settings, split, reading)
+    data, _, left_out = encoded(tool, settings, read, "captions", reading)
     masking, model = fixed_hiding(tool.vocabulary, settings), tool.model
     begun, done, loss = time.perf_counter(), 0, 0.0
-    right, told = [0, 0], list[bool]()
+    hits, words, told = 0, 0, list[bool]()
     for images, texts, of in in_order(data):
         batch = hidden_batch(data, masking, images, texts, of).to(tool.device)
         alone = model.alone(batch.text, batch.types, seen_regions(model, batch.seen))
@@ -188,10 +212,8 @@ def evaluate_pretraining(
         hidden = found.words.index_select(0, batch.asked["at"][there])
         log_p = model.output(model.transformed(hidden)).float().log_softmax(dim=1)
         loss -= float(log_p.gather(1, labels[there][:, None]).sum())
-        right = [
-            right[0] + int((log_p.argmax(dim=1) == labels[there]).sum()),
-            right[1] + len(log_p),
-        ]
+        hits += int((log_p.argmax(dim=1) == labels[there]).sum())
+        words += len(log_p)
         told += (model.fits(found) > 0).tolist()
         if len(images) > 1:
             other = model.joined(alone, (batch.of + 1) % len(images))
@@ -200,11 +222,12 @@ def evaluate_pretraining(
         progress(done, len(data.texts))
     return {
         "split": split or "all",
+        "left_out": left_out,
         "captions": done,
         "images": len(data.sighted),
         "seconds": time.perf_counter() - begun,
-        "hidden_words": right[1],
-        **loss_figures(loss / max(1, right[1])),
-        "word_accuracy": right[0] / max(1, right[1]),
+        "hidden_words": words,
+        **loss_figures(loss / max(1, words)),
+        "word_accuracy": hits / max(1, words),
         "fit_accuracy": sum(told) / len(told),
     }

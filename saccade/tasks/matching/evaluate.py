@@ -35,6 +35,7 @@ def evaluate_matching(
     figures = {"recall": recalls(found), "recall_or_same": lenient_recalls(found)}
     return {
         "split": split or "all",
+        "left_out": len(read.truth) - len(kept),
         "images": len(found.images),
         "sentences": len(found.texts),
         "shared": shared(found),

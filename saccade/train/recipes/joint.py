@@ -39,9 +39,7 @@ _ON_PHOTOS = TrainSettings(
 )
 
 
-def _vilbert(
-    about: str, task: JointPretrainingSettings | FittingSettings, *, steps: int
-) -> Recipe:
+def _vilbert(about: str, task: JointPretrainingSettings | FittingSettings, *, steps: int) -> Recipe:
     train = replace(_ON_PHOTOS, steps=steps)
     return Recipe(
         about=about, system="S24", lecture="ViLBERT", model=_SMALL, task=task, train=train

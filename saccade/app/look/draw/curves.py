@@ -76,8 +76,10 @@ def draw_curves(panels: list[CurvePanel], *, title: str, x_title: str, y_title: 
     return canvas
 
 
-def draw_panel(canvas: Canvas, field: ChartField, panel: CurvePanel) -> None:
-    """The main curve lies in front, bands behind all."""
+def draw_panel(
+    canvas: Canvas, field: ChartField, panel: CurvePanel, *, leader: float = LEADER
+) -> None:
+    """Curves, and their names so far from the field; the main one in front, bands behind all."""
     drawn = [(curve, _colour(curve, number)) for number, curve in enumerate(panel.curves)]
     canvas.strokes += _bands(field, drawn)
     drawn.sort(key=lambda one: (one[0].main, one[0].named))
@@ -85,7 +87,7 @@ def draw_panel(canvas: Canvas, field: ChartField, panel: CurvePanel) -> None:
     ends = [field.place(*curve.points[-1]) for curve, _ in named]
     order = sorted(range(len(ends)), key=lambda at: (ends[at][1], -ends[at][0]))
     heights = spread([ends[at][1] for at in order], field.top, field.top + field.high)
-    x = field.left + field.wide + LEADER
+    x = field.left + field.wide + leader
     for at, y in zip(order, heights):
         curve, colour = named[at]
         edge, level = field.left + field.wide, ends[at][1]

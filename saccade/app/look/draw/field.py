@@ -34,8 +34,9 @@ def draw_axes(canvas: Canvas, field: ChartField, title: str, x_title: str, y_tit
     right, bottom = left + field.wide, top + field.high
     for value, text in field.y.ticks:
         _, y = field.place(field.x.low, value)
-        canvas.strokes.append(Stroke(((left, y), (right, y)), GRID))
-        canvas.words.append(Words((left - 8, y), text, colour=FAINT, across=1.0))
+        if text:
+            canvas.strokes.append(Stroke(((left, y), (right, y)), GRID))
+            canvas.words.append(Words((left - 8, y), text, colour=FAINT, across=1.0))
     for value, text in field.x.ticks:
         x, _ = field.place(value, field.y.low)
         if text:

@@ -10,6 +10,11 @@ from saccade.app.figures import (
     c07_leakage,
     c08_growth,
     c09_norms,
+    c10_hard,
+    c11_compute,
+    c12_small_data,
+    c13_pretraining,
+    c14_reasons,
 )
 from saccade.app.figures.claim import LectureClaim
 
@@ -23,4 +28,9 @@ CLAIMS: dict[str, LectureClaim] = {
     "C7": c07_leakage.CLAIM,
     "C8": c08_growth.CLAIM,
     "C9": c09_norms.CLAIM,
+    "C10": c10_hard.CLAIM,
+    "C11": c11_compute.CLAIM,
+    "C12": c12_small_data.CLAIM,
+    "C13": c13_pretraining.CLAIM,
+    "C14": c14_reasons.CLAIM,
 }

@@ -106,8 +106,8 @@ CLAIM = LectureClaim(
     title="Attention aligns words, in order and out of order",
     claim="Attention weights show which source words a translated word was read from: a diagonal "
     "where the order is the same, and its reverse in “zone économique européenne”.",
-    expect="Dark cells lie in the outlined ones, which are the truth: along the diagonal, and "
-    "turned around where adjectives follow their noun.",
+    expect="The strongest cells lie in the outlined ones, which are the truth: along the diagonal, "
+    "and turned around where adjectives follow their noun.",
     seconds=330,
     measure=_measure,
 )

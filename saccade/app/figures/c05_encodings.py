@@ -111,9 +111,9 @@ CLAIM = LectureClaim(
     claim="A good encoding is unique for each position, bounded, the same in sentences of any "
     "length, and equal steps mean equal distances. The index, the fraction, one rising "
     "function and one sine each miss some of it; many sines and cosines have it all.",
-    expect="Only the sinusoids have a pattern of their own in every row (white is −1 or less, dark "
-    "is 1 or more), and a distance that is level far away, with its only zero at the position "
-    "itself.",
+    expect="Only the sinusoids have a pattern of their own in every row (cells go from "
+    "the page's colour at −1 to the strongest at 1), and a distance that is level far away, with "
+    "its only zero at the position itself.",
     seconds=2,
     measure=_measure,
 )

@@ -22,7 +22,7 @@ WIDTH, HEADS, KERNEL, ROWS = 128, 4, 5, 2
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048)
 SECONDS = 1.0  # of timing for each length
 Layer = Callable[[Float[Tensor, "B T D"]], Float[Tensor, "B T D"]]
-RNN, CONV, FUSED, KEPT = "RNN", "convolution", "attention", "…, A kept"
+RNN, CONV, FUSED, KEPT = "RNN", "convolution", "attention", "A kept"
 PATHS: dict[str, Callable[[int], int]] = {
     RNN: lambda length: length - 1,
     CONV: lambda length: math.ceil((length - 1) / (KERNEL // 2)),
@@ -149,9 +149,9 @@ CLAIM = LectureClaim(
     claim="An RNN must go word by word and its paths are as long as the text; convolutions run in "
     "parallel but need many layers to see far; self-attention sees everything at once, at the "
     "price of N × M weights.",
-    expect="The RNN's time is highest while texts are short; the memory of kept weights rises "
-    "twice as steeply as all others, unless a fused kernel never holds them; the path through "
-    "attention stays one.",
+    expect="The RNN's time is highest while texts are short. Where attention keeps its N × M "
+    "weights A (“A kept”) memory rises twice as steeply as all others; the fused kernel never "
+    "holds them. The path through attention stays one.",
     seconds=45,
     measure=_measure,
 )

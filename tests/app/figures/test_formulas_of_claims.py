@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.app.figures import c04_order, c06_linear, c08_growth
+from saccade.app.figures.c02_alignment import diagonal, error_rate
 from saccade.app.figures.c03_scaling import entropy, gradient_norm
 from saccade.app.figures.c05_encodings import properties
 from saccade.app.figures.c07_leakage import SmallDecoder, next_word_loss, seen_pairs
 from saccade.app.figures.c09_norms import padding_changes
+from saccade.app.figures.c11_compute import between
+from saccade.app.figures.finding import over_seeds
 from saccade.blocks.conv import GatedConv, pad_around
 from saccade.blocks.positions import ENCODINGS
+from saccade.data.lingua import AlignedPair
 
 seed = st.integers(0, 999)
 
@@ -117,3 +121,19 @@ def test_pairs_of_words_that_were_read() -> None:
     assert seen_pairs([("a", "b", "c"), ("b", "a")], {("a", "b"), ("b", "c")}) == pytest.approx(
         2 / 3
     )
+
+
+def test_between_two_points_a_line_is_straight_over_the_logarithm() -> None:
+    line = tuple(over_seeds(x, [y]) for x, y in ((1e3, 10.0), (1e5, 30.0), (1e6, 50.0)))
+    assert between(line, 1e4) == pytest.approx(20)
+    assert between(line, 1e5) == pytest.approx(30)
+    assert between(line, 10**5.5) == pytest.approx(40)
+    assert (between(line, 1.0), between(line, 1e9)) == (10.0, 50.0)
+
+
+def test_the_diagonal_goes_from_the_first_word_to_the_last() -> None:
+    pair = AlignedPair("a b c d", "x y", ((0, 0),), ((0, 0),))
+    assert diagonal(pair) == {(0, 0), (2, 1)}
+    longer = AlignedPair("a b", "w x y z", ((0, 0),), ((0, 0),))
+    assert diagonal(longer) == {(0, 0), (0, 1), (1, 2), (1, 3)}
+    assert error_rate([{(0, 0)}], [pair]) == 0

@@ -9,15 +9,15 @@ from saccade.app.look.draw.canvas import Canvas, Words
 from saccade.app.look.draw.text import text_width
 
 WIDEST = 1140.0  # of a row of panels
-WIDE, NARROW = 340.0, 200.0  # the field of a line panel
+WIDTHS = (460.0, 340.0, 200.0)  # of the field of one line panel, of two, of more
 EDGE = 12.0
 TITLE = 17
 
 
 def draw_finding(finding: Finding, *, title: str, headed: bool = True) -> Canvas:
     """All panels under the title; a page that has the title above leaves the head off."""
-    several = len(finding.lines) + len(finding.bars) > 2
-    lines = [line_block(panel, NARROW if several else WIDE) for panel in finding.lines]
+    wide = WIDTHS[min(len(WIDTHS), len(finding.lines) + len(finding.bars)) - 1]
+    lines = [line_block(panel, wide) for panel in finding.lines]
     rows = _rows([*lines, *map(bar_block, finding.bars)])
     rows += _rows([*map(heat_block, finding.heats)])
     head = 48.0 if headed else EDGE

@@ -132,7 +132,7 @@ def test_every_option_that_a_message_names_is_there(
     runs = [str(folder) for folder in every_run]
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     commands += [["train", name] for name in TRAINED]
-    commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"]]
+    commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"], ["figures"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)
     known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}
     root = Path(saccade.__file__).parent

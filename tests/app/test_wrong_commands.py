@@ -21,6 +21,7 @@ from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_detection_commands import OBJECTS
 from tests.app.wrong_drawing_commands import DRAWINGS
+from tests.app.wrong_figure_commands import FIGURES
 from tests.app.wrong_image_commands import CLASSES
 from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
@@ -32,7 +33,7 @@ from tests.app.wrong_text_commands import UNDERSTANDING
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
 SEEING = [*CLASSES, *DRAWINGS, *OBJECTS, *JOINT, *MATCHING, *RECONSTRUCTION]
-EVERY = [*MOST, *SEEING, *MASKED, *STARTS, *UNDERSTANDING]
+EVERY = [*MOST, *FIGURES, *SEEING, *MASKED, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 

@@ -107,3 +107,10 @@ def _peak(work: Work, device: torch.device) -> int | None:
     work()
     wait_for(device)
     return torch.cuda.max_memory_allocated() - before
+
+
+def machine_name(device: torch.device) -> str:
+    """What was measured on, in words."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name()
+    return f"CPU, {torch.get_num_threads()} threads"

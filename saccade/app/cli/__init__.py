@@ -66,6 +66,11 @@ COMMANDS = {
         "settings and size of a recipe or a model preset; how far a run has come",
         "saccade.app.cli.listing:describe_command",
     ),
+    "figures": Command(
+        "C1 … C14",
+        "the lectures' claims, each measured and drawn; all of them with `all`",
+        "saccade.app.cli.figures:figures_command",
+    ),
     "bench": Command(
         "WHAT",
         "what training, decoding and looking cost beside other programs, in one run",

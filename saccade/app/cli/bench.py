@@ -19,6 +19,7 @@ from saccade.app.bench.pretrain import PretrainBench
 from saccade.app.bench.race import or_dash
 from saccade.app.bench.rnn import RnnBench
 from saccade.app.bench.settings import RaceSettings, Result
+from saccade.app.bench.timing import machine_name
 from saccade.app.bench.train import TrainBench
 from saccade.app.bench.vision import VisionBench
 from saccade.app.cli.options import parse
@@ -95,7 +96,7 @@ def bench_command(arguments: list[str]) -> int:
 
 def run_races(bench: RaceSettings, *, json: bool) -> None:
     """Measure the machine, then table by table; each is printed as soon as it is there."""
-    name = _machine(bench.where)
+    name = machine_name(bench.where)
     machine = measure_machine(bench.where, bench.arithmetic)
     about = f"{name}, torch {torch.__version__}, {bench.arithmetic}"
     say(
@@ -114,7 +115,7 @@ def run_races(bench: RaceSettings, *, json: bool) -> None:
 
 def run_look(bench: LookBench, *, json: bool) -> None:
     """Measure length by length, then the errors."""
-    machine = _machine(torch.device(bench.device))
+    machine = machine_name(torch.device(bench.device))
     say(f"{machine}, torch {torch.__version__}")
     costs: list[LookCost] = []
     for cost in run_look_bench(bench):
@@ -147,9 +148,3 @@ def _tell_result(result: Result) -> None:
     show_table(zip(*columns.values()), head=tuple(columns))
     for remark in (*result.remarks(), ""):
         tell(remark)
-
-
-def _machine(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name()
-    return f"CPU, {torch.get_num_threads()} threads"

@@ -62,7 +62,7 @@ def read_finished(path: Path, *, figure: str, split: str) -> FinishedRun:
     """
     run = RunFolder(path)
     recipe, state = run.load_recipe(), run.newest_state()
-    _check_finished(run, recipe, state)
+    check_finished(run, recipe, state)
     deciding = state.get("deciding")
     if deciding is not None:
         figure = figure or deciding["figure"]
@@ -92,7 +92,8 @@ def read_finished(path: Path, *, figure: str, split: str) -> FinishedRun:
     )
 
 
-def _check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> None:
+def check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> None:
+    """Refuse a run that has not come to its end; `state` is that of its newest checkpoint."""
     if not state.get("best"):
         raise RunError(
             f"{printable(run.path)} has no checkpoint with a validation, which says how far it has "

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from PIL import Image, ImageDraw
 
+from saccade.app.look.draw.colour import night
 from saccade.app.look.draw.fonts import warn_of_fonts
 from saccade.app.look.draw.png import SCALE, png_bytes
 from saccade.app.look.draw.svg import FAMILIES, directed, svg_text
@@ -11,6 +12,7 @@ from saccade.app.look.draw.text import paste_text, text_strip
 from saccade.printable import printable
 
 FINE = 2  # lines are drawn so much larger and then made smaller, which smooths them
+PAPER = "#ffffff"
 ANCHORS = {0.0: "start", 0.5: "middle", 1.0: "end"}
 Place = tuple[float, float]
 
@@ -48,24 +50,36 @@ class Canvas:
     words: list[Words] = field(default_factory=list[Words])
 
     def svg(self) -> str:
-        """Text stays text."""
+        """Text stays text; where the reader's ground is dark, so is the page."""
         width, height = f"{self.width:.0f}", f"{self.height:.0f}"
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
                 f'viewBox="0 0 {width} {height}" font-family="{FAMILIES}" role="img">',
                 f"<title>{svg_text(self.title)}</title>",
-                '<rect width="100%" height="100%" fill="white"/>',
+                self._night(),
+                f'<rect width="100%" height="100%" fill="{PAPER}"/>',
                 *map(_svg_stroke, self.strokes),
                 *map(_svg_words, self.words),
                 "</svg>",
             ]
         )
 
+    def _night(self) -> str:
+        """A style that gives every colour its counterpart where the reader prefers dark pages."""
+        used = {one.colour for one in (*self.strokes, *self.words)}
+        used |= {one.fill for one in self.strokes if one.fill is not None} | {PAPER}
+        rules = (
+            f'[{part}="{colour}"]{{{part}:{night(colour)}}}'
+            for colour in sorted(used)
+            for part in ("fill", "stroke")
+        )
+        return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+
     def png(self) -> bytes:
         scale = SCALE * FINE
         size = round(self.width * scale), round(self.height * scale)
-        image = Image.new("RGB", size, "white")
+        image = Image.new("RGB", size, PAPER)
         draw = ImageDraw.Draw(image)
         for one in self.strokes:
             points = [(x * scale, y * scale) for x, y in one.points]

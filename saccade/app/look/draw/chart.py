@@ -111,12 +111,13 @@ def _series(canvas: Canvas, field: ChartField, panel: Panel, names: list[str]) -
             taken.append(_around(field.place(mark.x, mark.mean), 2 * MARK, 1.5 * MARK))
             (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)
             taken.append((x - 2 * CAP, top - CAP, x + 2 * CAP, bottom + CAP))
-            canvas.strokes += _error_bar(field, mark, colour)
+            canvas.strokes += error_bar(field, mark, colour)
         canvas.strokes += [marker(place, number) for place in places]
     canvas.words += [_label(field, mark, taken) for mark in panel.marks if mark.name]
 
 
-def _error_bar(field: ChartField, mark: Mark, colour: str) -> Iterator[Stroke]:
+def error_bar(field: ChartField, mark: Mark, colour: str) -> Iterator[Stroke]:
+    """From the smallest to the largest, where they differ."""
     if mark.low == mark.high:
         return
     (x, top), (_, bottom) = field.place(mark.x, mark.high), field.place(mark.x, mark.low)
@@ -134,7 +135,7 @@ def marker(place: Place, number: int, half: float = MARK) -> Stroke:
     points = tuple(
         (place[0] + size * math.sin(angle), place[1] - size * math.cos(angle)) for angle in angles
     )
-    return Stroke(points, colour, 1.5, fill="white" if number // len(SIDES) % 2 else colour)
+    return Stroke(points, colour, 1.5, fill="#ffffff" if number // len(SIDES) % 2 else colour)
 
 
 def _label(field: ChartField, mark: Mark, taken: list[Box]) -> Words:

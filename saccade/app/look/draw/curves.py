@@ -72,23 +72,25 @@ def draw_curves(panels: list[CurvePanel], *, title: str, x_title: str, y_title: 
         left, top = column * wide + LEFT, head + row * high + ABOVE
         field = ChartField(left, top, panel.x, panel.y)
         draw_axes(canvas, field, panel.title, x_title, y_title)
-        _draw_panel(canvas, field, panel)
+        draw_panel(canvas, field, panel)
     return canvas
 
 
-def _draw_panel(canvas: Canvas, field: ChartField, panel: CurvePanel) -> None:
-    """The main curve lies in front, bands behind all."""
+def draw_panel(
+    canvas: Canvas, field: ChartField, panel: CurvePanel, *, leader: float = LEADER
+) -> None:
+    """Curves, and their names so far from the field; the main one in front, bands behind all."""
     drawn = [(curve, _colour(curve, number)) for number, curve in enumerate(panel.curves)]
     canvas.strokes += _bands(field, drawn)
     drawn.sort(key=lambda one: (one[0].main, one[0].named))
     named = [(curve, colour) for curve, colour in drawn if curve.named]
     ends = [field.place(*curve.points[-1]) for curve, _ in named]
     order = sorted(range(len(ends)), key=lambda at: (ends[at][1], -ends[at][0]))
-    heights = spread([ends[at][1] for at in order], field.top, field.top + HIGH)
-    x = field.left + WIDE + LEADER
+    heights = spread([ends[at][1] for at in order], field.top, field.top + field.high)
+    x = field.left + field.wide + leader
     for at, y in zip(order, heights):
         curve, colour = named[at]
-        edge, level = field.left + WIDE, ends[at][1]
+        edge, level = field.left + field.wide, ends[at][1]
         led = (ends[at], (edge, level), (x - 10, y), (x - 4, y))
         canvas.strokes.append(Stroke(led, pale(colour), 0.8))
         canvas.words.append(Words((x, y), curve.name, size=SIZE, colour=colour))

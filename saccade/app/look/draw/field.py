@@ -20,19 +20,23 @@ class ChartField:
     top: float
     x: Scale
     y: Scale
+    wide: float = WIDE
+    high: float = HIGH
 
     def place(self, x: float, y: float) -> Place:
         across, up = self.x.share(x), self.y.share(y)
-        return self.left + across * WIDE, self.top + (1 - up) * HIGH
+        return self.left + across * self.wide, self.top + (1 - up) * self.high
 
 
 def draw_axes(canvas: Canvas, field: ChartField, title: str, x_title: str, y_title: str) -> None:
     """Ticks with a grid, and titles above, below and on the left."""
-    left, top, right, bottom = field.left, field.top, field.left + WIDE, field.top + HIGH
+    left, top = field.left, field.top
+    right, bottom = left + field.wide, top + field.high
     for value, text in field.y.ticks:
         _, y = field.place(field.x.low, value)
-        canvas.strokes.append(Stroke(((left, y), (right, y)), GRID))
-        canvas.words.append(Words((left - 8, y), text, colour=FAINT, across=1.0))
+        if text:
+            canvas.strokes.append(Stroke(((left, y), (right, y)), GRID))
+            canvas.words.append(Words((left - 8, y), text, colour=FAINT, across=1.0))
     for value, text in field.x.ticks:
         x, _ = field.place(value, field.y.low)
         if text:
@@ -41,7 +45,7 @@ def draw_axes(canvas: Canvas, field: ChartField, title: str, x_title: str, y_tit
         canvas.strokes.append(Stroke(((x, bottom), (x, bottom + (6 if text else 3))), FAINT))
     canvas.strokes.append(Stroke(((left, top), (left, bottom), (right, bottom)), FAINT))
     canvas.words += [
-        Words((left + WIDE / 2, top - 16), title, size=14, across=0.5),
-        Words((left + WIDE / 2, bottom + 40), x_title, across=0.5),
-        Words((left - 56, top + HIGH / 2), y_title, across=0.5, upwards=True),
+        Words((left + field.wide / 2, top - 16), title, size=14, across=0.5),
+        Words((left + field.wide / 2, bottom + 40), x_title, across=0.5),
+        Words((left - 56, top + field.high / 2), y_title, across=0.5, upwards=True),
     ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from saccade.app.look.draw.canvas import Canvas
+from saccade.app.look.draw.canvas import PAPER, Canvas
 from saccade.app.look.draw.chart import Mark, Panel, draw_chart
 from saccade.app.look.draw.field import HIGH, LEFT, WIDE
 from saccade.app.look.draw.scale import Scale, count_scale, log_scale, plain_scale
@@ -118,5 +118,5 @@ def test_each_series_has_a_shape_and_a_colour_of_its_own() -> None:
     def shape(points: tuple[tuple[float, float], ...]) -> tuple[tuple[int, int], ...]:
         return tuple((round(x - points[0][0]), round(y - points[0][1])) for x, y in points)
 
-    assert len({(shape(one.points), one.fill == "white") for one in filled}) == 8  # in grey too
+    assert len({(shape(one.points), one.fill == PAPER) for one in filled}) == 8  # in grey too
     assert len({one.colour for one in filled}) == 8

@@ -1,0 +1,99 @@
+"""`saccade figures C3`: a claim of the lectures, measured and drawn."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import tyro
+
+from saccade.app.cli.output import duration, print_json, say, show_table, tell, warnings_said
+from saccade.app.figures import CLAIMS
+from saccade.app.figures.claim import LectureClaim
+from saccade.app.figures.finding import ClaimReport
+from saccade.app.figures.page import HOLDS
+from saccade.app.figures.report import PAGE, measured, write_report
+from saccade.app.figures.workshop import Workshop
+from saccade.errors import ConfigError
+from saccade.printable import printable
+from saccade.train.distributed import choose_device
+
+EVERY = "all"
+
+
+def figures_command(
+    claims: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    out: Path = Path("runs/figures"),
+    seeds: int = 2,
+    budget: float = 1.0,
+    device: str = "auto",
+    json: bool = False,
+) -> None:
+    """Measure claims of the lectures, draw them, and say whether they hold here.
+
+    Each is a table, a sentence, a drawing (.svg and .png), its numbers (.json), and a part of
+    figures.html, which opens without a network. Runs that a claim needs are trained in the folder
+    and kept: stopped, the same command goes on, and a claim that has its runs is measured at once.
+    Without a claim those that there are are listed.
+
+    Args:
+        claims: such as C1 C7, or all.
+        out: folder of drawings, numbers, the page and the runs.
+        seeds: how many times what has chance in it is done.
+        budget: share of the updates and items of every run; less is sooner there and less sure.
+        device: cpu, cuda …; auto takes the fastest there is.
+        json: print what was found as JSON.
+    """
+    if seeds < 1:
+        raise ConfigError(f"seeds={seeds} must be at least 1")
+    if not 0 < budget <= 1:
+        raise ConfigError(f"budget={budget} must be above 0 and at most 1")
+    if not claims:
+        _list()
+        return
+    chosen = _chosen(claims)
+    work = Workshop(out, tuple(range(seeds)), device, budget)
+    choose_device(device)  # refuses one that is not there, before any work
+    if len(chosen) > 1:
+        say(f"{len(chosen)} claims, about {_about(chosen)} on two CPU cores if nothing is there")
+    reports: list[ClaimReport] = []
+    for claim in chosen:
+        say(f"{claim.key}  {claim.title} (about {_about([claim])} on two CPU cores)")
+        report = measured(claim, work)
+        reports.append(report)
+        with warnings_said():
+            written = write_report(report, out)
+        if not json:
+            _tell(report)
+        say(f"written: {', '.join(map(str, written))}\n")
+    if json:
+        print_json([asdict(report) for report in reports])
+
+
+def _chosen(names: tuple[str, ...]) -> list[LectureClaim]:
+    """Claims by their names, in the order of the lectures."""
+    wanted = [name.upper() for name in names]
+    for name, key in zip(names, wanted):
+        if key not in CLAIMS and key != EVERY.upper():
+            raise ConfigError(
+                f"there is no figure {printable(name)!r}; there are: {', '.join(CLAIMS)}, {EVERY}"
+            )
+    every = EVERY.upper() in wanted
+    return [claim for key, claim in CLAIMS.items() if every or key in wanted]
+
+
+def _about(claims: list[LectureClaim]) -> str:
+    return duration(float(sum(claim.seconds for claim in claims)))
+
+
+def _list() -> None:
+    rows = [(claim.key, claim.title, _about([claim])) for claim in CLAIMS.values()]
+    rows.append((EVERY, f"the page of all is {PAGE}", _about(list(CLAIMS.values()))))
+    show_table([(f"{key}  {title}", about) for key, title, about in rows], head=("figure", "about"))
+
+
+def _tell(report: ClaimReport) -> None:
+    finding = report.finding
+    show_table(finding.rows, head=finding.head)
+    _, words = HOLDS[finding.holds]
+    tell(f"{report.key} {words}: {finding.verdict}")

@@ -50,7 +50,16 @@ class Ragged:
 
     def where(self, kept: Bool[Tensor, " rows"]) -> "Ragged | RaggedRows":
         """Some of the sequences, without a copy of their tokens."""
-        return self if bool(kept.all()) else RaggedRows(self, kept.nonzero()[:, 0])
+        rows = kept.nonzero()[:, 0]
+        first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
+        if last - first + 1 > len(rows):
+            return RaggedRows(self, rows)
+        starts = self.starts[first : last + 2]
+        return Ragged(self.flat[starts[0] : starts[-1]], starts - starts[0])
+
+    def end_to_end(self) -> "Ragged":
+        """As one flat tensor, which it is."""
+        return self
 
     @property
     def lengths(self) -> Int[Tensor, " rows"]:
@@ -60,8 +69,8 @@ class Ragged:
         """Changes when any token or any boundary does; how many bytes hold a token is all one."""
         digest = hashlib.sha256()
         for piece in self.flat.split(1 << 24):
-            digest.update(piece.numpy().astype(np.int32))
-        digest.update(self.starts.numpy())
+            digest.update(piece.numpy().astype(np.int32).tobytes())
+        digest.update(self.starts.numpy().tobytes())
         return digest.hexdigest()
 
 
@@ -89,13 +98,13 @@ class RaggedRows:
         """That of a copy."""
         digest = hashlib.sha256()
         for rows in self.rows.split(AT_ONCE):
-            digest.update(self.whole.take(rows)[0].numpy().astype(np.int32))
+            digest.update(self.whole.take(rows)[0].numpy().astype(np.int32).tobytes())
         starts = np.concatenate([[0], self.lengths.numpy()]).cumsum()
-        digest.update(starts.astype(np.int64))
+        digest.update(starts.astype(np.int64).tobytes())
         return digest.hexdigest()
 
-    def copy(self) -> Ragged:
-        """On its own, end to end."""
+    def end_to_end(self) -> Ragged:
+        """As one flat tensor: a copy."""
         return Ragged.joined(self._pieces())
 
     def _pieces(self) -> Iterator[Ragged]:
@@ -103,6 +112,9 @@ class RaggedRows:
             flat, lengths = self.whole.take(rows)
             starts = torch.cat([torch.zeros(1, dtype=torch.long), lengths.cumsum(0)])
             yield Ragged(flat.to(self.whole.flat.dtype), starts)
+
+
+Sequences = Ragged | RaggedRows
 
 
 def token_type(size: int) -> np.dtype[Any]:

@@ -5,15 +5,12 @@ a user who types "</s>" gets the characters, not the end of the sentence.
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-import torch
 from tokenizers import (
     Encoding,
     Regex,
@@ -26,7 +23,6 @@ from tokenizers import (
 )
 
 from saccade.data.pieces import token_after, token_labels, token_spans
-from saccade.data.ragged import Ragged, token_type
 from saccade.data.reading import Reading, Template, filled, template
 from saccade.data.word_groups import WordStarts
 from saccade.data.words import Span
@@ -36,7 +32,6 @@ from saccade.regular import regular_file
 
 MAX_BYTES = 256_000_000  # of a tokenizer: the largest in use have a tenth
 AT_ONCE = 4096  # texts that are read together: an encoding is far larger than its tokens
-BLOCK = 1000  # the same where only tokens are kept: memory is then used again while it is warm
 
 
 class SpecialTokens(NamedTuple):
@@ -135,6 +130,11 @@ class Vocabulary:
         return cls(_TRAINERS[level](texts, size, control, normalizer))
 
     @classmethod
+    def of_json(cls, text: str) -> "Vocabulary":
+        """One of ours, from what `to_json` gave."""
+        return cls(Tokenizer.from_str(text))
+
+    @classmethod
     def load(cls, path: Path) -> "Vocabulary":
         """One that was kept, ours or somebody else's."""
         name = printable(path)
@@ -180,19 +180,6 @@ class Vocabulary:
 
     def encode_all(self, texts: list[str]) -> list[list[int]]:
         return [one.ids for one in self._encoded(texts, places=False)]
-
-    def encode_ragged(self, texts: Iterable[str]) -> Ragged:
-        """The same numbers as those of `encode_all`, and no more than some texts held at a time."""
-        return Ragged.joined(self._encoded_blocks(iter(texts)))
-
-    def _encoded_blocks(self, texts: Iterator[str]) -> Iterator[Ragged]:
-        kind = token_type(len(self))
-        yield Ragged(torch.from_numpy(np.empty(0, kind)), torch.zeros(1, dtype=torch.long))
-        while block := list(islice(texts, BLOCK)):
-            rows = self.encode_all(block)
-            starts = np.fromiter(accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
-            flat = np.fromiter(chain.from_iterable(rows), kind, starts[-1])
-            yield Ragged(torch.from_numpy(flat), torch.from_numpy(starts))
 
     def spans(self, text: str) -> list[Span]:
         """Which characters of the text each token stands for."""

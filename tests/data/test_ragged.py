@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from saccade.data.ragged import Ragged, RaggedRows, token_type
 
 sequences = st.lists(st.lists(st.integers(0, 60_000), max_size=5), min_size=1, max_size=9)
-choices = st.data()
 
 
 def small(rows: list[list[int]]) -> Ragged:
@@ -46,11 +45,19 @@ def test_a_choice_is_what_a_copy_of_it_is(rows: list[list[int]], data: st.DataOb
     assert read(some) == chosen
     assert some.lengths.tolist() == [len(row) for row in chosen]
     assert some.fingerprint() == Ragged.of(chosen).fingerprint()
-    if isinstance(some, RaggedRows):
-        assert read(some.copy()) == chosen
-        assert some.copy().flat.dtype == torch.uint16
-        last = torch.arange(len(some)) == len(some) - 1
-        assert read(some.where(last)) == chosen[-1:]
+    assert read(some.end_to_end()) == chosen
+    assert some.end_to_end().flat.dtype == torch.uint16
+    last = torch.arange(len(some)) == len(some) - 1
+    assert read(some.where(last)) == chosen[-1:]
+
+
+def test_neighbours_are_chosen_without_a_copy() -> None:
+    whole = small([[1, 2], [3], [4, 5, 6], []])
+    for kept in ([True] * 4, [False, True, True, False], [True, False, False, False]):
+        some = whole.where(torch.tensor(kept))
+        assert some.end_to_end().flat.untyped_storage().data_ptr() == (
+            whole.flat.untyped_storage().data_ptr()
+        )
 
 
 @given(st.lists(sequences, min_size=1, max_size=4))

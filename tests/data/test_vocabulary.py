@@ -317,6 +317,6 @@ def test_texts_that_stream_become_the_same_tokens(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.data.vocabulary.BLOCK", block)
-        ragged = TRAINED[level].encode_ragged(iter(texts))
+        ragged = encode_ragged(TRAINED[level], iter(texts))
     assert [ragged[row].tolist() for row in range(len(ragged))] == TRAINED[level].encode_all(texts)
     assert ragged.flat.dtype == torch.uint16

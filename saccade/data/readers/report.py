@@ -140,12 +140,13 @@ class GoodRows(Generic[Row]):
         self._rows, self._files, self._skip_bad = rows, files, skip_bad
         self.problems: list[Problem] = []
         self.skipped: Counter[str] = Counter(untold or {})
+        self.count = 0  # of those that were good
 
     def __iter__(self) -> Iterator[Row]:
-        any_good, most = False, self._skip_bad + BEYOND
+        most = self._skip_bad + BEYOND
         for row in self._rows:
             if not isinstance(row, Problem):
-                any_good = True
+                self.count += 1
                 yield row
                 continue
             self.skipped[row.kind] += 1
@@ -154,10 +155,10 @@ class GoodRows(Generic[Row]):
             if self.skipped.total() >= most:
                 break
         bad = self.skipped.total()
-        if bad > self._skip_bad or not any_good:
-            names, kinds = joined_names(self._files), self.skipped
+        if bad > self._skip_bad or not self.count:
+            names, good, stopped = joined_names(self._files), self.count > 0, bad >= most
             raise DataError(
-                _complaint(names, self.problems, kinds, any_good=any_good, stopped=bad >= most)
+                _complaint(names, self.problems, self.skipped, any_good=good, stopped=stopped)
             )
 
 

@@ -23,6 +23,7 @@ MAX_REST = 1_000_000_000  # bytes of a longer line that are passed over: no file
 MAX_DOCUMENT = 2_000_000_000  # bytes that are held at once
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 16
+PACKED = (".gz",)  # endings of files that are unpacked as they are read
 
 
 @contextmanager

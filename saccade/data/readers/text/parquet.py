@@ -28,6 +28,13 @@ def parquet_columns(path: Path) -> TableColumns:
         return TableColumns.of(library.read_schema(file))
 
 
+def parquet_count(path: Path) -> int:
+    """How many rows the file says that it has."""
+    library = pyarrow_module("parquet")
+    with refuse_damaged(path, "Parquet"), _file(path) as file:
+        return library.read_metadata(file).num_rows
+
+
 def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None]:
     """Each row as a dict of those of the `wanted` columns that there are; None if not UTF-8."""
     library = _library()

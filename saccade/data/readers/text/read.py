@@ -15,9 +15,9 @@ from saccade.data.readers.report import (
     parse_rows,
 )
 from saccade.data.readers.text.find import TextFiles, find_pairs, find_texts
-from saccade.data.readers.text.lines import lines
+from saccade.data.readers.text.lines import PACKED, lines, opened
 from saccade.data.readers.text.parallel import parallel_pairs
-from saccade.data.readers.text.parquet import parquet_rows, whole_row
+from saccade.data.readers.text.parquet import parquet_count, parquet_rows, whole_row
 from saccade.data.readers.text.plain import line_texts, whole_text
 from saccade.data.readers.text.records import (
     HUGGING_FACE,
@@ -40,6 +40,7 @@ class TextStream(Generic[Row]):
     form: tuple[str, ...]
     rows: Callable[[], Iterator[Row | Problem]]
     skip_bad: int
+    count: Callable[[], int]  # of rows, about as many, for who waits for them
 
     @property
     def names(self) -> list[str]:
@@ -60,7 +61,8 @@ def stream_pairs(
     found = find_pairs(data, split, source=source, target=target)
     names = [*([(source, target)] if source else []), ("source", "target")]
     form = (*_form(found), *(name for both in names for name in both))
-    return TextStream(found.paths, form, lambda: _pairs(found, names), skip_bad)
+    rows = lambda: _pairs(found, names)  # noqa: E731
+    return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found))
 
 
 def stream_texts(
@@ -72,11 +74,21 @@ def stream_texts(
     """
     found = find_texts(data, split)
     form = (*_form(found), field, "whole" if whole else "lines")
-    return TextStream(found.paths, form, lambda: _texts(found, field=field, whole=whole), skip_bad)
+    rows = lambda: _texts(found, field=field, whole=whole)  # noqa: E731
+    return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found))
 
 
 def _form(found: TextFiles) -> tuple[str, ...]:
-    return found.form, *(path.suffix for path in found.paths if path.suffix == ".gz")
+    return found.form, *(path.suffix if path.suffix in PACKED else "" for path in found.paths)
+
+
+def _rows_about(found: TextFiles) -> int:
+    """Ends of lines, and not which of them are rows."""
+    path = found.paths[0]
+    if found.form == "parquet":
+        return parquet_count(path)
+    with opened(path) as stream:
+        return sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")) or 1
 
 
 def read_pairs(

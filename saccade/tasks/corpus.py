@@ -103,9 +103,9 @@ class CorpusEncoder:
         if part.chosen is None:
             return EncodedPart(columns, part.told(len(columns[0]), about))
         rows = part.chosen(len(columns[0]))
-        return EncodedPart(
-            tuple(column.where(rows) for column in columns), part.told(int(rows.sum()), about)
-        )
+        chosen = tuple(column.where(rows) for column in columns)
+        count = len(chosen[0]) if chosen[0].lengths.any() else 0
+        return EncodedPart(chosen, part.told(count, about))
 
     def _encoded(self, corpus: TextCorpus) -> EncodedStream:
         stream, tokens = corpus.stream, None

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -307,16 +306,3 @@ def test_names_that_a_tokenizer_declares_come_before_those_of_mere_words() -> No
 def test_texts_that_start_with_padding_are_marians() -> None:
     tokenizer = Tokenizer(models.WordLevel({"</s>": 0, "<unk>": 1, "<pad>": 2}))
     assert Vocabulary(tokenizer).special == SpecialTokens(pad=2, start=2, end=0, unknown=1)
-
-
-@pytest.mark.parametrize("block", [1, 3, 1000])
-@pytest.mark.parametrize("level", LEVELS)
-@given(texts=st.lists(st.text(max_size=12), max_size=8))
-def test_texts_that_stream_become_the_same_tokens(
-    level: Level, block: int, texts: list[str]
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("saccade.data.vocabulary.BLOCK", block)
-        ragged = encode_ragged(TRAINED[level], iter(texts))
-    assert [ragged[row].tolist() for row in range(len(ragged))] == TRAINED[level].encode_all(texts)
-    assert ragged.flat.dtype == torch.uint16

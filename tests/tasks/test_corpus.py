@@ -12,6 +12,7 @@ import torch
 
 from saccade.data import streamed_encoding, text_sample
 from saccade.data.ragged import Ragged
+from saccade.data.streamed_encoding import StreamEncoder
 from saccade.errors import DataError
 from saccade.tasks import corpus as corpora
 from saccade.tasks.base import Preparation
@@ -119,14 +120,14 @@ def test_texts_are_those_that_runs_have_always_had(
 
 def count_encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts were encoded, each time some were."""
-    counts, encode = list[int](), streamed_encoding.encode_ragged
+    counts, encode = list[int](), StreamEncoder.encode
 
-    def counting(vocabulary: Any, texts: Any) -> Ragged:
-        ragged = encode(vocabulary, texts)
+    def counting(self: StreamEncoder, texts: Any) -> Ragged:
+        ragged = encode(self, texts)
         counts.append(len(ragged))
         return ragged
 
-    monkeypatch.setattr(streamed_encoding, "encode_ragged", counting)
+    monkeypatch.setattr(StreamEncoder, "encode", counting)
     return counts
 
 

@@ -44,7 +44,7 @@ class TranslationSettings(TextSettings):
     """What to translate, and how text becomes tokens. Without `data`: the built-in lingua.
 
     Args:
-        data: folder of parallel files, or a .tsv, .jsonl or .parquet file; each may be .gz.
+        data: folder of parallel files, or a .tsv, .jsonl or .parquet file; each may be .gz or .zst.
         source: language translated from: a file extension or a column, such as en.
         target: language translated into.
         level: tokens are byte pairs trained on the corpus, words, or characters.

@@ -68,6 +68,12 @@ class CorpusPart:
     chosen: Callable[[int], Bool[Tensor, " rows"]] | None = None
     told: Callable[[int, str], str] = lambda count, whole: whole
 
+    @classmethod
+    def in_memory(cls, split: str, texts: Iterable[str], report: str) -> "CorpusPart":
+        """Texts that are there already, as those of the built-in worlds, each a row."""
+        corpus = TextCorpus.in_memory([(text,) for text in texts], split)
+        return cls(corpus, told=lambda count, whole: report)
+
 
 class EncodedPart(NamedTuple):
     """A column of tokens for each text of a row."""

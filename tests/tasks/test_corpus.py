@@ -17,6 +17,7 @@ from saccade.errors import DataError
 from saccade.tasks import corpus as corpora
 from saccade.tasks.base import Preparation
 from saccade.tasks.language.task import LanguageModelling, LanguageSettings, read_language
+from saccade.tasks.masked.task import MaskedLanguageModelling, MaskedSettings, read_masked
 from saccade.tasks.translation.task import Translation, TranslationSettings, read_corpus
 from saccade.tasks.translation.task import collate as collate_pairs
 
@@ -115,6 +116,21 @@ def test_texts_are_those_that_runs_have_always_had(
             encoded[0] = [line for line in encoded[0] if len(line) < 16]
         old = " ".join(Ragged.of(rows).fingerprint() for rows in encoded)
         assert task.fingerprint() == old
+        assert task.report[:2] == [f"train: {parts[0][1]}", f"valid: {parts[1][1]}"]
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_texts_to_hide_words_of_are_those_that_runs_have_always_had(
+    whole_words: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("\n".join(source for source, _ in PAIRS))
+    given = MaskedSettings(data=str(path), vocabulary=300, whole_words=whole_words)
+    for _ in range(2):
+        task = MaskedLanguageModelling(given, HOW)
+        parts = [read_masked(given, split) for split in ("train", "valid")]
+        encoded = [Ragged.of(task.vocabulary.encode_all(texts)) for texts, _ in parts]
+        assert task.fingerprint() == " ".join(one.fingerprint() for one in encoded)
         assert task.report[:2] == [f"train: {parts[0][1]}", f"valid: {parts[1][1]}"]
 
 

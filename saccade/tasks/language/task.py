@@ -30,7 +30,7 @@ from saccade.tasks.base import (
     shard_rows,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusEncoder, CorpusPart, TextCorpus, corpus_tokenizer
+from saccade.tasks.corpus import CorpusEncoder, CorpusPart, corpus_tokenizer
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.plain_texts import Unit, plain_text_parts, read_plain_texts
@@ -124,14 +124,10 @@ def language_parts(settings: LanguageSettings) -> tuple[CorpusPart, CorpusPart]:
     """The same texts as `read_language` gives to train and to validate on, as they stream."""
     if settings.data:
         return plain_text_parts(settings)
-    train, valid = (_built_in(settings, split) for split in ("train", "valid"))
+    train, valid = (
+        CorpusPart.in_memory(split, *read_language(settings, split)) for split in ("train", "valid")
+    )
     return train, valid
-
-
-def _built_in(settings: LanguageSettings, split: str) -> CorpusPart:
-    texts, report = read_language(settings, split)
-    corpus = TextCorpus.in_memory([(text,) for text in texts], split)
-    return CorpusPart(corpus, told=lambda count, whole: report)
 
 
 class Windows:

@@ -92,7 +92,12 @@ class EncodedLines:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, texts: list[str], *, whole_words: bool) -> "EncodedLines":
-        tokens = encode_ragged(vocabulary, texts)
+        return cls.of_tokens(vocabulary, encode_ragged(vocabulary, texts), whole_words=whole_words)
+
+    @classmethod
+    def of_tokens(
+        cls, vocabulary: Vocabulary, tokens: Ragged, *, whole_words: bool
+    ) -> "EncodedLines":
         if not whole_words:
             return cls(tokens)
         of_lines = (_begins(vocabulary, tokens[row].tolist()) for row in range(len(tokens)))

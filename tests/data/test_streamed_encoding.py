@@ -23,6 +23,7 @@ TEXTS = [
     "I think, therefore I am: don't you?",
     "ODOS ΟΔΟΣ ΣΟΦΟΣ İstanbul",
     "L’accord sur la zone économique européenne a été signé en août 1992.",
+    "blanks    in   a  row \n\n  \t  are tokens   of     their own \t " * 9,
 ]
 LEVELS: list[Level] = ["bpe", "words", "characters"]
 TRAINED = {

@@ -7,6 +7,7 @@ equally long sentences meet, and the order of the batches. Position in the data 
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -33,15 +34,10 @@ class Batches:
         cls, lengths: Int[Tensor, "rows columns"], *, budget: int, seed: int
     ) -> "Batches":
         check_fits(lengths, budget)
-        ordered = lengths[by_length(lengths)].tolist()
-        cuts, start, widest = [0], 0, [0] * lengths.shape[1]
-        for row, row_lengths in enumerate(ordered):
-            grown = [max(a, b) for a, b in zip(widest, row_lengths)]
-            if (row - start + 1) * sum(grown) > budget:
-                cuts.append(row)
-                start, grown = row, row_lengths
-            widest = grown
-        return cls(lengths, [*cuts, len(ordered)], seed)
+        ordered, cuts = lengths[by_length(lengths)], [0]
+        while cuts[-1] < len(ordered):
+            cuts.append(_end_of_batch(ordered, cuts[-1], budget))
+        return cls(lengths, cuts, seed)
 
     def __len__(self) -> int:
         """How many batches an epoch has."""
@@ -79,12 +75,26 @@ def check_fits(lengths: Int[Tensor, "rows columns"], budget: int) -> None:
         )
 
 
+def _end_of_batch(ordered: Int[Tensor, "rows columns"], start: int, budget: int) -> int:
+    """The row at which the batch that begins at `start` would cost more than the budget."""
+    window = budget // max(1, int(ordered[start].sum())) + 1  # a batch has fewer rows, if any words
+    while True:
+        widest = np.maximum.accumulate(ordered[start : start + window].numpy())
+        costs = widest.sum(axis=1) * np.arange(1, len(widest) + 1)
+        fit = int(np.searchsorted(costs, budget, side="right"))  # costs never fall
+        if fit < len(widest) or start + fit == len(ordered):
+            return start + fit
+        window *= 2
+
+
 def by_length(lengths: Int[Tensor, "rows columns"]) -> Int[Tensor, " rows"]:
     """A stable order by the last column, then by the one before it."""
-    order = torch.arange(len(lengths))
-    for column in lengths.unbind(dim=1):
-        order = order[column[order].argsort(stable=True)]
-    return order
+    short = lengths.numel() == 0 or int(lengths.max()) < 1 << 16
+    columns = lengths.numpy().astype(np.uint16 if short else np.int64)  # of 16 bits: radix sort
+    order = np.arange(len(columns))
+    for column in columns.T:
+        order = order[column[order].argsort(kind="stable")]
+    return torch.from_numpy(order)
 
 
 def pad(rows: list[Int[Tensor, " _"]], *, value: int) -> Int[Tensor, "B T"]:

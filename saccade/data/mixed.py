@@ -34,20 +34,15 @@ class MixedBatches:
         ordered = lengths[by_length(lengths)]
         count = -(-int(lengths.sum()) // budget)
         while True:
-            dealt = _deal(torch.arange(len(ordered)), count)
-            sums = torch.stack([ordered[rows].sum(dim=0) for rows in dealt])  # (count, columns)
+            sums = _dealt(ordered, count, filling=0).sum(dim=0)  # (count, columns)
             tokens = -(-sums.amax(dim=0) // ROUND) * ROUND
             if int(sums.sum(dim=1).max()) <= budget or count == len(lengths):
                 break
             count += 1
         longest = lengths.amax(dim=0).clamp(min=1).tolist()
         # A filling is cut into pieces no longer than the longest row: no model must reach further.
-        filling = max(
-            -(-int(short) // most)
-            for size, column, most in zip(tokens, sums.T, longest)
-            for short in (size - column)
-        )
-        sequences = max(len(rows) for rows in dealt) + filling
+        filling = int((-(-(tokens - sums) // torch.tensor(longest))).max())
+        sequences = -(-len(ordered) // count) + filling
         shapes = tuple(
             BatchShape(int(size), sequences, most) for size, most in zip(tokens, longest)
         )
@@ -74,9 +69,16 @@ class MixedBatches:
 
 
 def _deal(rows: Int[Tensor, " rows"], count: int) -> list[Int[Tensor, " batch"]]:
+    """The rows that each of `count` batches gets."""
+    return [column[column >= 0] for column in _dealt(rows, count, filling=-1).T]
+
+
+def _dealt(
+    rows: Int[Tensor, "rows *columns"], count: int, *, filling: int
+) -> Int[Tensor, "rounds count *columns"]:
     """Row by row to `count` batches, forwards and backwards in turn."""
     rounds = -(-len(rows) // count)
-    filled = torch.cat([rows, rows.new_full((rounds * count - len(rows),), -1)])
-    cards = filled.view(rounds, count).clone()
+    rest = rows.new_full((rounds * count - len(rows), *rows.shape[1:]), filling)
+    cards = torch.cat([rows, rest]).unflatten(0, (rounds, count))
     cards[1::2] = cards[1::2].flip(1)
-    return [column[column >= 0] for column in cards.T]
+    return cards

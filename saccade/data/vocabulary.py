@@ -130,6 +130,11 @@ class Vocabulary:
         return cls(_TRAINERS[level](texts, size, control, normalizer))
 
     @classmethod
+    def of_json(cls, text: str) -> "Vocabulary":
+        """One of ours, from what `to_json` gave."""
+        return cls(Tokenizer.from_str(text))
+
+    @classmethod
     def load(cls, path: Path) -> "Vocabulary":
         """One that was kept, ours or somebody else's."""
         name = printable(path)

@@ -19,11 +19,16 @@ Opened = TypeVar("Opened")
 
 
 def whole_folder(
-    home: Path, opens: Callable[[Path], Opened], fill: Callable[[Path], dict[str, Any]]
+    home: Path,
+    opens: Callable[[Path], Opened],
+    fill: Callable[[Path], dict[str, Any]],
+    *,
+    goes_on: bool = False,
 ) -> Opened:
     """What `opens` makes of a folder, which `fill` makes first if it is not there or is damaged.
 
-    `fill` writes into an empty folder and gives the index. An OSError is the caller's.
+    `fill` writes into an empty folder and gives the index. Where it `goes_on`, it is given what one
+    that was killed has left, or what is damaged, instead. An OSError is the caller's.
     """
     ready = _opened(home, opens)
     if ready is not None:
@@ -32,7 +37,7 @@ def whole_folder(
     with _alone(home.with_suffix(".lock")):
         ready = _opened(home, opens)  # another process may have made it while we waited
         if ready is None:
-            _make(home, fill)
+            _make(home, fill, goes_on=goes_on)
     return opens(home) if ready is None else ready
 
 
@@ -67,10 +72,13 @@ def _alone(lock: Path) -> Generator[None]:
         yield
 
 
-def _make(home: Path, fill: Callable[[Path], dict[str, Any]]) -> None:
+def _make(home: Path, fill: Callable[[Path], dict[str, Any]], *, goes_on: bool) -> None:
     temporary = home.with_suffix(".tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by one that was killed
-    temporary.mkdir()
+    if not goes_on:
+        shutil.rmtree(temporary, ignore_errors=True)  # left by one that was killed
+    elif home.is_dir() and not temporary.exists():
+        home.rename(temporary)
+    temporary.mkdir(exist_ok=goes_on)
     try:
         index = fill(temporary)
         with (temporary / INDEX).open("wb") as file:
@@ -79,5 +87,7 @@ def _make(home: Path, fill: Callable[[Path], dict[str, Any]]) -> None:
             sync(file)
         shutil.rmtree(home, ignore_errors=True)  # what could not be opened
         temporary.replace(home)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    except BaseException as error:
+        if isinstance(error, Exception) or not goes_on:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise

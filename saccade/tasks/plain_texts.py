@@ -1,10 +1,15 @@
 """Texts without labels as the user's files have them, and the part that is held out of them."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from saccade.data.readers import TextsRead, read_texts, splits
+import torch
+
+from saccade.data.readers import TextsRead, TextStream, read_texts, splits, stream_texts
 from saccade.errors import DataError
+from saccade.tasks.corpus import CorpusPart, TextCorpus
 
 HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 Unit = Literal["stream", "lines"]
@@ -35,29 +40,73 @@ def read_plain_texts(source: TextSource, split: str | None) -> tuple[list[str], 
     return read.texts, read.summary()
 
 
-def _read(source: TextSource, split: str) -> TextsRead:
-    return read_texts(
-        Path(source.data),
-        split,
-        field=source.field,
-        whole=source.unit == "stream",
-        skip_bad=source.skip_bad,
+def plain_text_parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
+    """The same texts as `read_plain_texts` gives to train and to validate on, as they stream."""
+    train = _stream(source, "train")
+    if "valid" in splits(Path(source.data)):
+        parts = (
+            TextCorpus(stream, _alone, "texts", "text")
+            for stream in (train, _stream(source, "valid"))
+        )
+        return CorpusPart(next(parts)), CorpusPart(next(parts))
+    cut = _cut_single if source.unit == "stream" else _alone
+    corpus = TextCorpus(train, cut, f"held out of {source.unit}", "text")
+    return (
+        CorpusPart(
+            corpus, "train", lambda n: torch.arange(n) < int(n * (1 - HELD_OUT)), _told_of_train
+        ),
+        CorpusPart(
+            corpus, "valid", lambda n: torch.arange(n) >= int(n * (1 - HELD_OUT)), _told_of_valid
+        ),
     )
+
+
+def _alone(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    return ((text,) for text in texts)
+
+
+def _cut_single(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """A text that is all there is as two: of two texts, too, the last is held out."""
+    rest = iter(texts)
+    first, second = next(rest, None), next(rest, None)
+    if first is not None and second is None:
+        cut = int(len(first) * (1 - HELD_OUT))
+        first, second = first[:cut], first[cut:]
+    return _alone(chain((text for text in (first, second) if text is not None), rest))
+
+
+def _options(source: TextSource) -> dict[str, Any]:
+    whole = source.unit == "stream"
+    return {"field": source.field, "whole": whole, "skip_bad": source.skip_bad}
+
+
+def _stream(source: TextSource, split: str) -> TextStream[str]:
+    return stream_texts(Path(source.data), split, **_options(source))
+
+
+def _read(source: TextSource, split: str) -> TextsRead:
+    return read_texts(Path(source.data), split, **_options(source))
 
 
 def _held_out(source: TextSource, split: str) -> tuple[list[str], str]:
     """The last tenth is for validation where the user gave no such split."""
     read = _read(source, "train")
-    texts = read.texts
-    if source.unit == "stream" and len(texts) == 1:
-        cut = int(len(texts[0]) * (1 - HELD_OUT))
-        texts = [texts[0][:cut] if split == "train" else texts[0][cut:]]
-    else:
-        cut = int(len(texts) * (1 - HELD_OUT))
-        texts = texts[:cut] if split == "train" else texts[cut:]
-    if not any(texts):
-        raise DataError(f"{read.summary()}: too little to hold a tenth out; add a validation file")
-    note = (
-        "the last tenth, held out" if split == "valid" else f"{read.summary()}, first nine tenths"
-    )
-    return texts, note
+    texts = [text for (text,) in _cut_single(read.texts)] if source.unit == "stream" else read.texts
+    cut = int(len(texts) * (1 - HELD_OUT))
+    texts = texts[:cut] if split == "train" else texts[cut:]
+    told = _told_of_valid if split == "valid" else _told_of_train
+    return texts, told(sum(map(bool, texts)), read.summary())
+
+
+def _told_of_train(count: int, whole: str) -> str:
+    return f"{_enough(count, whole)}, first nine tenths"
+
+
+def _told_of_valid(count: int, whole: str) -> str:
+    return _enough(count, whole) and "the last tenth, held out"
+
+
+def _enough(count: int, whole: str) -> str:
+    if not count:
+        raise DataError(f"{whole}: too little to hold a tenth out; add a validation file")
+    return whole

@@ -31,11 +31,16 @@ def trained_tokenizer(
 
     `masks` asks one that is learnt for a token in place of hidden words.
     """
+    given = given_tokenizer(how)
+    return learnt(settings, texts, masks=masks) if given is None else given
+
+
+def given_tokenizer(how: Preparation) -> Vocabulary | None:
+    """The run's own tokenizer, else that of what it starts from."""
     kept = how.asset(TOKENIZER)
     if kept is not None:
         return Vocabulary.load(kept)
-    given = None if how.start is None else read_tokenizer(how.start)
-    return learnt(settings, texts, masks=masks) if given is None else given
+    return None if how.start is None else read_tokenizer(how.start)
 
 
 def learnt(settings: TokenizerSettings, texts: Iterable[str], *, masks: bool = False) -> Vocabulary:

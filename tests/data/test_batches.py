@@ -23,6 +23,44 @@ def plan(rows: list[list[int]], *, budget: int, seed: int = 0) -> Batches:
     return Batches.of_lengths(torch.tensor(rows), budget=budget, seed=seed)
 
 
+def batches_row_by_row(
+    rows: list[list[int]], *, budget: int, seed: int, epoch: int
+) -> list[list[int]]:
+    """The same as runs had it when batches were planned in plain Python."""
+    ordered = sorted(rows, key=lambda row: row[::-1])
+    cuts, start, widest = [0], 0, [0] * len(rows[0])
+    for row, row_lengths in enumerate(ordered):
+        grown = [max(a, b) for a, b in zip(widest, row_lengths)]
+        if (row - start + 1) * sum(grown) > budget:
+            cuts.append(row)
+            start, grown = row, row_lengths
+        widest = grown
+    cuts.append(len(ordered))
+    rng = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    shuffled = torch.randperm(len(rows), generator=rng).tolist()
+    shuffled.sort(key=lambda row: rows[row][::-1])
+    order = torch.randperm(len(cuts) - 1, generator=rng).tolist()
+    return [shuffled[cuts[i] : cuts[i + 1]] for i in order]
+
+
+long_lengths = st.lists(st.tuples(st.integers(0, 70_000), st.integers(0, 9)), min_size=1)
+
+
+@given(
+    rows=lengths | long_lengths.map(lambda rows: [[1, 1], *map(list, rows)]),
+    budget=budgets,
+    seed=seeds,
+    epoch=epochs,
+)
+def test_batches_are_those_that_runs_have_always_had(
+    rows: list[list[int]], budget: int, seed: int, epoch: int
+) -> None:
+    budget = max(budget, *map(sum, rows))
+    found = plan(rows, budget=budget, seed=seed).epoch(epoch)
+    oracle = batches_row_by_row(rows, budget=budget, seed=seed, epoch=epoch)
+    assert [batch.tolist() for batch in found] == oracle
+
+
 @given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
 def test_every_row_is_in_exactly_one_batch_of_an_epoch(
     rows: list[list[int]], budget: int, seed: int, epoch: int

@@ -24,6 +24,46 @@ def plan(rows: Sizes, *, budget: int, seed: int = 0) -> MixedBatches:
     return MixedBatches.of_lengths(torch.tensor(rows), budget=budget, seed=seed)
 
 
+def dealt_row_by_row(rows: list[int], count: int) -> list[list[int]]:
+    batches: list[list[int]] = [[] for _ in range(count)]
+    for number, row in enumerate(rows):
+        turn, place = divmod(number, count)
+        batches[count - 1 - place if turn % 2 else place].append(row)
+    return batches
+
+
+def batches_row_by_row(
+    rows: Sizes, *, budget: int, seed: int, epoch: int
+) -> tuple[list[list[int]], list[int], int]:
+    """Batches, and tokens and sequences of their shape, as runs had them in plain Python."""
+    ordered, columns = sorted(rows, key=lambda row: row[::-1]), range(len(rows[0]))
+    for count in range(ceil(sum(map(sum, rows)) / budget), len(rows) + 1):
+        dealt = dealt_row_by_row(list(range(len(rows))), count)
+        sums = [[sum(ordered[row][c] for row in batch) for c in columns] for batch in dealt]
+        if max(map(sum, sums)) <= budget:
+            break
+    tokens = [ceil(max(one[c] for one in sums) / 16) * 16 for c in columns]
+    longest = [max(1, *(row[c] for row in rows)) for c in columns]
+    filling = max(ceil((tokens[c] - one[c]) / longest[c]) for c in columns for one in sums)
+    rng = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    shuffled = torch.randperm(len(rows), generator=rng).tolist()
+    shuffled.sort(key=lambda row: rows[row][::-1])
+    order = torch.randperm(count, generator=rng).tolist()
+    batches = dealt_row_by_row(shuffled, count)
+    return [batches[i] for i in order], tokens, max(map(len, dealt)) + filling
+
+
+@given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
+def test_batches_are_those_that_runs_have_always_had(
+    rows: Sizes, budget: int, seed: int, epoch: int
+) -> None:
+    mixed = plan(rows, budget=budget, seed=seed)
+    batches, tokens, sequences = batches_row_by_row(rows, budget=budget, seed=seed, epoch=epoch)
+    assert [batch.tolist() for batch in mixed.epoch(epoch)] == batches
+    assert [shape.tokens for shape in mixed.shapes] == tokens
+    assert {shape.sequences for shape in mixed.shapes} == {sequences}
+
+
 @given(rows=lengths, budget=budgets, seed=seeds, epoch=epochs)
 def test_every_row_is_in_exactly_one_batch_of_an_epoch(
     rows: Sizes, budget: int, seed: int, epoch: int

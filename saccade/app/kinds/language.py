@@ -35,8 +35,8 @@ from saccade.app.kinds.writing import WritingOptions, writing_decoding
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document, language_look, text_side
 from saccade.app.look.settings import LookSettings, Selection, make_selection
-from saccade.data.ragged import Ragged
 from saccade.data.readers import splits
+from saccade.data.streamed_encoding import encode_ragged
 from saccade.data.three_sentences import SENTENCES
 from saccade.tasks.base import Progress
 from saccade.tasks.figures import loss_figures
@@ -237,7 +237,7 @@ def evaluate(
     network: Any = writer.model
     split = held_out.choose(settings, splits)
     texts, _ = read_language(settings, split)
-    encoded = Ragged.of(writer.vocabulary.encode_all(texts))
+    encoded = encode_ragged(writer.vocabulary, texts)
     special = writer.vocabulary.special
     loss = texts_loss(network, encoded, special, settings.unit, writer.device)
     found: dict[str, Any] = {

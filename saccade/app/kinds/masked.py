@@ -31,6 +31,7 @@ from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.masked import masked_document, masked_look
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.data.readers import splits
+from saccade.data.streamed_encoding import encode_ragged
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
 from saccade.tasks.masked.blanks import BlankWord, FilledText
@@ -178,7 +179,8 @@ def evaluate(
     texts, _ = read_masked(settings, split)
     longest = filler.fills.longest or 1 << 30
     masking = fixed_masking(settings, filler.vocabulary)
-    rows = text_rows(settings, filler.vocabulary, texts, longest=longest, seed=0)
+    tokens = encode_ragged(filler.vocabulary, texts)
+    rows = text_rows(settings, filler.vocabulary, tokens, longest=longest, seed=0)
     kept = rows.where((rows.lengths <= longest) & (masking.words(rows) > 0))
     if not len(kept):
         raise DataError(f"none of the {len(rows):,} texts has words and at most {longest} tokens")

@@ -30,7 +30,13 @@ from saccade.data.readers.labelled_texts.rows import (
 )
 from saccade.data.readers.report import PairsRead, Problem, TextsRead
 from saccade.data.readers.text.find import splits
-from saccade.data.readers.text.read import read_pairs, read_texts
+from saccade.data.readers.text.read import (
+    TextStream,
+    read_pairs,
+    read_texts,
+    stream_pairs,
+    stream_texts,
+)
 
 __all__ = [
     "CHOICES",
@@ -51,6 +57,7 @@ __all__ = [
     "Problem",
     "Referred",
     "TextColumns",
+    "TextStream",
     "TextsRead",
     "asked_splits",
     "box_class_ids",
@@ -69,4 +76,6 @@ __all__ = [
     "read_pairs",
     "read_texts",
     "splits",
+    "stream_pairs",
+    "stream_texts",
 ]

@@ -81,13 +81,18 @@ class RowsRead(ABC, Generic[Row]):
 
     def summary(self) -> str:
         """One line: how much came from where, what was left out and what was kept twice."""
-        told = [f"{self.size} from {joined_names(self.files)}"]
-        if self.skipped:
-            bad = counted(sum(self.skipped.values()), "bad row")
-            told.append(f"{bad} skipped ({count_by_kind(self.skipped)})")
-        if self.duplicates:
-            told.append(f"{counted(self.duplicates, 'duplicate')} kept")
-        return "; ".join(told)
+        return summary(self.size, self.files, self.skipped, self.duplicates)
+
+
+def summary(size: str, files: Iterable[str], skipped: dict[str, int], duplicates: int) -> str:
+    """One line: how much came from where, what was left out and what was kept twice."""
+    told = [f"{size} from {joined_names(files)}"]
+    if skipped:
+        bad = counted(sum(skipped.values()), "bad row")
+        told.append(f"{bad} skipped ({count_by_kind(skipped)})")
+    if duplicates:
+        told.append(f"{counted(duplicates, 'duplicate')} kept")
+    return "; ".join(told)
 
 
 class PairsRead(RowsRead[tuple[str, str]]):
@@ -114,6 +119,49 @@ class TextsRead(RowsRead[str]):
         return counted(len(self.rows), "text")
 
 
+class GoodRows(Generic[Row]):
+    """Good rows as they come, for one pass; at the end it stops if over `skip_bad` were bad.
+
+    So it does if none is good. `untold` are bad rows that were counted before, and do not come.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[Row | Problem],
+        files: Sequence[str],
+        *,
+        skip_bad: int,
+        untold: Mapping[str, int] | None = None,
+    ) -> None:
+        if skip_bad < 0:
+            raise ConfigError(
+                f"skip_bad={skip_bad} is below 0; give the number of bad rows to allow"
+            )
+        self._rows, self._files, self._skip_bad = rows, files, skip_bad
+        self.problems: list[Problem] = []
+        self.skipped: Counter[str] = Counter(untold or {})
+        self.count = 0  # of those that were good
+
+    def __iter__(self) -> Iterator[Row]:
+        most = self._skip_bad + BEYOND
+        for row in self._rows:
+            if not isinstance(row, Problem):
+                self.count += 1
+                yield row
+                continue
+            self.skipped[row.kind] += 1
+            if len(self.problems) < KEPT:
+                self.problems.append(row)
+            if self.skipped.total() >= most:
+                break
+        bad = self.skipped.total()
+        if bad > self._skip_bad or not self.count:
+            names, good, stopped = joined_names(self._files), self.count > 0, bad >= most
+            raise DataError(
+                _complaint(names, self.problems, self.skipped, any_good=good, stopped=stopped)
+            )
+
+
 def collect(
     rows: Iterable[Row | Problem],
     files: Sequence[str],
@@ -122,28 +170,11 @@ def collect(
     skip_bad: int,
     untold: Mapping[str, int] | None = None,
 ) -> Read:
-    """Part good rows from bad; stop if over `skip_bad` are bad, or none is good.
-
-    `untold` are bad rows that were counted before, and are not among these.
-    """
-    if skip_bad < 0:
-        raise ConfigError(f"skip_bad={skip_bad} is below 0; give the number of bad rows to allow")
-    good: list[Row] = []
-    problems: list[Problem] = []
-    kinds: Counter[str] = Counter(untold or {})
-    for row in rows:
-        if isinstance(row, Problem):
-            kinds[row.kind] += 1
-            if len(problems) < KEPT:
-                problems.append(row)
-            if kinds.total() >= skip_bad + BEYOND:
-                break
-        else:
-            good.append(row)
-    if kinds.total() > skip_bad or not good:
-        names, stopped = joined_names(files), kinds.total() >= skip_bad + BEYOND
-        raise DataError(_complaint(names, problems, kinds, any_good=bool(good), stopped=stopped))
-    return into(good, problems, len(good) - len(set(good)), list(files), dict(kinds))
+    """All good rows, parted from bad ones."""
+    sifted = GoodRows(rows, files, skip_bad=skip_bad, untold=untold)
+    good = list(sifted)
+    duplicates = len(good) - len(set(good))
+    return into(good, sifted.problems, duplicates, list(files), dict(sifted.skipped))
 
 
 def _complaint(

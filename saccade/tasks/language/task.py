@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
 from saccade.data.batches import Batches
-from saccade.data.ragged import Ragged
+from saccade.data.ragged import AT_ONCE, Sequences
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
 from saccade.errors import ConfigError, DataError
@@ -30,10 +30,11 @@ from saccade.tasks.base import (
     shard_rows,
     with_vocabulary,
 )
+from saccade.tasks.corpus import CorpusEncoder, CorpusPart, corpus_tokenizer
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.plain_texts import Unit, read_plain_texts
-from saccade.tasks.tokenizer import learnt, tokenizer_asset, trained_tokenizer
+from saccade.tasks.plain_texts import Unit, plain_text_parts, read_plain_texts
+from saccade.tasks.tokenizer import learnt, tokenizer_asset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +120,20 @@ def read_language(settings: LanguageSettings, split: str | None) -> tuple[list[s
     return read_plain_texts(settings, split)
 
 
+def language_parts(settings: LanguageSettings) -> tuple[CorpusPart, CorpusPart]:
+    """The same texts as `read_language` gives to train and to validate on, as they stream."""
+    if settings.data:
+        return plain_text_parts(settings)
+    train, valid = (
+        CorpusPart.in_memory(split, *read_language(settings, split)) for split in ("train", "valid")
+    )
+    return train, valid
+
+
 class Windows:
     """A stream cut into windows, starting elsewhere in each epoch; windows are shuffled."""
 
-    def __init__(self, stream: Int[Tensor, " N"], *, window: int, rows: int, seed: int) -> None:
+    def __init__(self, stream: Integer[Tensor, " N"], *, window: int, rows: int, seed: int) -> None:
         self.window = min(window, len(stream) - 1)
         if self.window < 1:
             raise DataError(f"{len(stream)} tokens are too few to learn from")
@@ -157,7 +168,7 @@ class Sentences:
 
     def __init__(
         self,
-        lines: Ragged,
+        lines: Sequences,
         special: SpecialTokens,
         *,
         budget: int,
@@ -196,17 +207,16 @@ class LanguageModelling:
 
     def __init__(self, settings: LanguageSettings, how: Preparation) -> None:
         self.settings = settings
-        (train, about_train), (valid, about_valid) = (
-            read_language(settings, split) for split in ("train", "valid")
-        )
-        self.vocabulary = trained_tokenizer(settings, train, how)
-        self.report = [f"train: {about_train}", f"valid: {about_valid}"]
-        texts = [self.vocabulary.encode_all(some) for some in (train, valid)]
+        parts = language_parts(settings)
+        self.vocabulary, notes = corpus_tokenizer(settings, parts[0], how)
+        encoder = CorpusEncoder(self.vocabulary, how.progress)
+        train, valid = map(encoder.encode, parts)
+        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes, *encoder.notes]
+        (self._texts,), (self._valid,) = train.columns, valid.columns
         if settings.unit == "lines":
             bounds = how.bound(settings.window, "--window"), how.bound(1 << 30, "")
-            texts[0] = self._short_enough(texts[0], bounds[0], "training lines")
-            texts[1] = self._short_enough(texts[1], bounds[1], "validation lines")
-        self._texts, self._valid = map(Ragged.of, texts)
+            self._texts = self._short_enough(self._texts, bounds[0], "training lines")
+            self._valid = self._short_enough(self._valid, bounds[1], "validation lines")
         if settings.unit == "stream":
             stream = stream_of(self._texts, self.vocabulary.end)
             rows = max(1, how.budget // settings.window)
@@ -220,12 +230,12 @@ class LanguageModelling:
             )
         self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
 
-    def _short_enough(self, lines: list[list[int]], bound: LengthBound, of: str) -> list[list[int]]:
-        kept = [line for line in lines if len(line) < bound.tokens]
-        self.report += bound.report(len(lines) - len(kept), of)
-        if not kept:
+    def _short_enough(self, lines: Sequences, bound: LengthBound, of: str) -> Sequences:
+        short = lines.lengths < bound.tokens
+        self.report += bound.report(int((~short).sum()), of)
+        if not short.any():
             raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
-        return kept
+        return lines.where(short)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -267,17 +277,23 @@ class LanguageModelling:
         return loss_figures(texts_loss(model, self._valid, special, self.settings.unit, device))
 
 
-def stream_of(texts: Ragged, end_token: int) -> Int[Tensor, " N"]:
+def stream_of(texts: Sequences, end_token: int) -> Integer[Tensor, " N"]:
     """Documents one after another; an end stands between two and thus also begins the next."""
-    if len(texts) == 1:
-        return texts.flat
-    end = torch.tensor([end_token], dtype=texts.flat.dtype)
-    return torch.cat([torch.cat([texts[row].to(end.dtype), end]) for row in range(len(texts))])
+    whole = texts.end_to_end()
+    if len(whole) == 1:
+        return whole.flat
+    stream = torch.empty(len(whole.flat) + len(whole), dtype=whole.flat.dtype)
+    for rows in torch.arange(len(whole)).split(AT_ONCE):
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        begin, end = (int(whole.starts[row]) + row for row in (first, last))
+        tokens, lengths = whole.take(rows)
+        stream[begin:end] = with_token(tokens, lengths, end_token, first=False).to(stream.dtype)
+    return stream
 
 
 def texts_loss(
     model: LanguageNetwork,
-    texts: Ragged,
+    texts: Sequences,
     special: SpecialTokens,
     unit: Unit,
     device: torch.device,
@@ -290,7 +306,7 @@ def texts_loss(
 
 @torch.no_grad()
 def _lines_loss(
-    model: LanguageNetwork, texts: Ragged, special: SpecialTokens, device: torch.device
+    model: LanguageNetwork, texts: Sequences, special: SpecialTokens, device: torch.device
 ) -> float:
     lines = Sentences(texts, special, budget=max(8192, int(texts.lengths.max()) + 1), seed=0)
     total, tokens = 0.0, 0
@@ -302,7 +318,9 @@ def _lines_loss(
 
 
 @torch.no_grad()
-def _stream_loss(model: LanguageNetwork, text: Int[Tensor, " N"], device: torch.device) -> float:
+def _stream_loss(
+    model: LanguageNetwork, text: Integer[Tensor, " N"], device: torch.device
+) -> float:
     """Of running text.
 
     A model without end to its reach carries its state from the first word to the last; one that

@@ -1,8 +1,10 @@
 """Texts as a text encoder reads them: one or two, framed by the special tokens of the tokenizer."""
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -11,6 +13,7 @@ from saccade.data.images.counter_random import uniform
 from saccade.data.ragged import Ragged
 from saccade.data.reading import Template, TemplatePlace
 from saccade.data.rows import with_token
+from saccade.data.streamed_encoding import encode_ragged
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
 
@@ -89,10 +92,17 @@ class EncodedLines:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, texts: list[str], *, whole_words: bool) -> "EncodedLines":
-        encoded = vocabulary.encode_all(texts)
+        return cls.of_tokens(vocabulary, encode_ragged(vocabulary, texts), whole_words=whole_words)
+
+    @classmethod
+    def of_tokens(
+        cls, vocabulary: Vocabulary, tokens: Ragged, *, whole_words: bool
+    ) -> "EncodedLines":
         if not whole_words:
-            return cls(Ragged.of(encoded))
-        return cls(Ragged.of(encoded), Ragged.of([_begins(vocabulary, one) for one in encoded]))
+            return cls(tokens)
+        of_lines = (_begins(vocabulary, tokens[row].tolist()) for row in range(len(tokens)))
+        begins = np.fromiter(chain.from_iterable(of_lines), np.uint8, len(tokens.flat))
+        return cls(tokens, Ragged(torch.from_numpy(begins), tokens.starts))
 
     def windows(self, size: int, end: int) -> "EncodedLines":
         """All texts in a row, an end between each two, cut into pieces of so many tokens."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, WordModelConfig, check_positive
 from saccade.data import lingua
+from saccade.data.ragged import Ragged, Sequences
 from saccade.data.vocabulary import Level, Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import FillsWords, ReplacesWords
@@ -27,13 +28,14 @@ from saccade.tasks.base import (
     refuse_without_data,
     with_vocabulary,
 )
+from saccade.tasks.corpus import CorpusEncoder, CorpusPart, corpus_tokenizer
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
 from saccade.tasks.masked.figures import PER_MASKED, masked_figures
 from saccade.tasks.masked.framed import EncodedLines, TextFrame, TextRows
 from saccade.tasks.masked.losses import LossWeights, replaced_losses, word_losses
 from saccade.tasks.masked.masking import Masking
-from saccade.tasks.plain_texts import Unit, read_plain_texts
-from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+from saccade.tasks.plain_texts import Unit, plain_text_parts, read_plain_texts
+from saccade.tasks.tokenizer import tokenizer_asset
 
 HELD_BACK = 1000  # sentences of lingua to validate and to test on
 FIXED = 16  # the streams of random numbers of held-out texts
@@ -115,15 +117,26 @@ def read_masked(settings: MaskedSettings, split: str | None) -> tuple[list[str],
     return made, f"{count:,} English sentences of lingua, split {split}"
 
 
+def masked_parts(settings: MaskedSettings) -> tuple[CorpusPart, CorpusPart]:
+    """The same texts as `read_masked` gives to train and to validate on, as they stream."""
+    if settings.data:
+        return plain_text_parts(settings)
+    train, valid = (
+        CorpusPart.in_memory(split, *read_masked(settings, split)) for split in ("train", "valid")
+    )
+    return train, valid
+
+
 def text_rows(
-    settings: MaskedSettings, vocabulary: Vocabulary, texts: list[str], *, longest: int, seed: int
+    settings: MaskedSettings, vocabulary: Vocabulary, texts: Ragged, *, longest: int, seed: int
 ) -> TextRows:
     """Texts, windows of a stream, or pairs, in the frame that the tokenizer gives them."""
-    example = next((text for text in texts if vocabulary.encode(text)), "")
+    read = (vocabulary.decode(texts[int(row)].tolist()) for row in texts.lengths.nonzero())
+    example = next((text for text in read if vocabulary.encode(text)), "")
     if not example:
         raise DataError("the texts have no words to learn from")
     frame = TextFrame.of(vocabulary, 2 if settings.next_sentence else 1, example)
-    lines = EncodedLines.of(vocabulary, texts, whole_words=settings.whole_words)
+    lines = EncodedLines.of_tokens(vocabulary, texts, whole_words=settings.whole_words)
     if settings.next_sentence:
         return TextRows.pairs(lines, frame, seed=seed)
     if settings.unit == "stream":
@@ -150,18 +163,18 @@ class MaskedLanguageModelling:
 
     def __init__(self, settings: MaskedSettings, how: Preparation) -> None:
         self.settings = settings
-        (train, about_train), (valid, about_valid) = (
-            read_masked(settings, split) for split in ("train", "valid")
-        )
-        self.vocabulary = trained_tokenizer(settings, train, how, masks=True)
-        self.report = [f"train: {about_train}", f"valid: {about_valid}"]
+        parts = masked_parts(settings)
+        self.vocabulary, notes = corpus_tokenizer(settings, parts[0], how, masks=True)
+        encoder = CorpusEncoder(self.vocabulary, how.progress)
+        train, valid = map(encoder.encode, parts)
+        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes, *encoder.notes]
         share, whole = settings.masked, settings.whole_words
         masking = Masking.of(self.vocabulary, share=share, whole_words=whole, seed=how.seed)
         self._fixed = fixed_masking(settings, self.vocabulary)
         bound = how.bound(settings.window, "--window")
-        self._train = self._rows(train, bound, "training", masking, how.seed)
+        self._train = self._rows(train.columns[0], bound, "training", masking, how.seed)
         bound = how.bound(1 << 30, "")
-        self._valid = self._rows(valid, bound, "validation", self._fixed, 0)
+        self._valid = self._rows(valid.columns[0], bound, "validation", self._fixed, 0)
         self._data = MaskedBatches(
             self._train,
             masking,
@@ -175,11 +188,12 @@ class MaskedLanguageModelling:
         )
 
     def _rows(
-        self, texts: list[str], bound: LengthBound, of: str, masking: Masking, seed: int
+        self, texts: Sequences, bound: LengthBound, of: str, masking: Masking, seed: int
     ) -> TextRows:
         """Those that fit, and that have a word to hide."""
         vocabulary, settings = self.vocabulary, self.settings
-        rows = text_rows(settings, vocabulary, texts, longest=bound.tokens, seed=seed)
+        lines = texts.end_to_end()
+        rows = text_rows(settings, vocabulary, lines, longest=bound.tokens, seed=seed)
         of = f"{of} {'pairs' if settings.next_sentence else 'lines'}"
         short = rows.lengths <= bound.tokens
         self.report += bound.report(int((~short).sum()), of)

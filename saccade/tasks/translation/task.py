@@ -13,9 +13,10 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import lingua
 from saccade.data.batches import Batches
 from saccade.data.lingua import AlignedPair, LinguaSettings
-from saccade.data.ragged import Ragged
-from saccade.data.readers import PairsRead, read_pairs, splits
+from saccade.data.ragged import Sequences
+from saccade.data.readers import PairsRead, read_pairs, splits, stream_pairs
 from saccade.data.rows import BatchShape, Rows, with_token
+from saccade.data.streamed_encoding import encode_ragged
 from saccade.data.vocabulary import Level, SpecialTokens, Vocabulary
 from saccade.errors import DataError
 from saccade.models.protocol import Packable, TranslationNetwork
@@ -30,9 +31,10 @@ from saccade.tasks.base import (
     shard_rows,
     with_vocabulary,
 )
+from saccade.tasks.corpus import CorpusEncoder, CorpusPart, TextCorpus, corpus_tokenizer
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+from saccade.tasks.tokenizer import tokenizer_asset
 
 HELD_OUT = 0.02  # of a corpus without a validation split
 
@@ -42,7 +44,7 @@ class TranslationSettings(TextSettings):
     """What to translate, and how text becomes tokens. Without `data`: the built-in lingua.
 
     Args:
-        data: folder of parallel files, or a .tsv, .jsonl or .parquet file; each may be .gz.
+        data: folder of parallel files, or a .tsv, .jsonl or .parquet file; each may be .gz or .zst.
         source: language translated from: a file extension or a column, such as en.
         target: language translated into.
         level: tokens are byte pairs trained on the corpus, words, or characters.
@@ -84,7 +86,7 @@ class TranslationSettings(TextSettings):
         return Translation(self, how)
 
 
-Sides = tuple[Ragged, Ragged]
+Sides = tuple[Sequences, Sequences]
 
 
 class TranslationBatch(NamedTuple):
@@ -138,23 +140,60 @@ def read_corpus(settings: TranslationSettings, split: str | None) -> Corpus:
 
 
 def _read(settings: TranslationSettings, split: str) -> PairsRead:
-    return read_pairs(
-        Path(settings.data),
-        split,
-        source=settings.source,
-        target=settings.target,
-        skip_bad=settings.skip_bad,
+    return read_pairs(Path(settings.data), split, **_columns(settings))
+
+
+def _columns(settings: TranslationSettings) -> dict[str, Any]:
+    return {
+        "source": settings.source,
+        "target": settings.target,
+        "skip_bad": settings.skip_bad,
+    }
+
+
+def corpus_parts(settings: TranslationSettings) -> tuple[CorpusPart, CorpusPart]:
+    """The same pairs as `read_corpus` gives to train and to validate on, as they stream."""
+    if not settings.data:
+        train, valid = (_built_in(settings, split) for split in ("train", "valid"))
+        return train, valid
+    path = Path(settings.data)
+    known = splits(path, source=settings.source, target=settings.target)
+    train = _streamed(settings, "train")
+    if "valid" in known:
+        return CorpusPart(train), CorpusPart(_streamed(settings, "valid"))
+    every = round(1 / HELD_OUT)
+    return (
+        CorpusPart(train, "train", lambda n: torch.arange(n) % every != 0, _told_of_train),
+        CorpusPart(train, "valid", lambda n: torch.arange(n) % every == 0, _told_of_valid),
     )
+
+
+def _streamed(settings: TranslationSettings, split: str) -> TextCorpus:
+    stream = stream_pairs(Path(settings.data), split, **_columns(settings))
+    return TextCorpus(stream, iter, "pairs", "pair")
+
+
+def _built_in(settings: TranslationSettings, split: str) -> CorpusPart:
+    pairs, _, report = read_corpus(settings, split)
+    return CorpusPart(TextCorpus.in_memory(pairs, split), told=lambda count, whole: report)
+
+
+def _told_of_train(count: int, whole: str) -> str:
+    if not count:
+        raise DataError(f"{whole}: too few to hold some out; add a validation file")
+    return f"{count:,} of {whole}"
+
+
+def _told_of_valid(count: int, whole: str) -> str:
+    return f"{count:,} held out for validation"
 
 
 def _held_out(read: PairsRead, split: str) -> Corpus:
     """Every so-and-so-many-th pair is for validation where the user gave no such split."""
     every = round(1 / HELD_OUT)
     kept = [pair for i, pair in enumerate(read.pairs) if (i % every == 0) == (split == "valid")]
-    if not kept:
-        raise DataError(f"{read.summary()}: too few to hold some out; add a validation file")
-    rest = "held out for validation" if split == "valid" else f"of {read.summary()}"
-    return Corpus(kept, [], f"{len(kept):,} {rest}")
+    told = _told_of_valid if split == "valid" else _told_of_train
+    return Corpus(kept, [], told(len(kept), read.summary()))
 
 
 class Translation:
@@ -164,14 +203,15 @@ class Translation:
 
     def __init__(self, settings: TranslationSettings, how: Preparation) -> None:
         self.settings = settings
-        train, valid = read_corpus(settings, "train"), read_corpus(settings, "valid")
-        texts = (text for pair in train.pairs for text in pair)
-        self.vocabulary = trained_tokenizer(settings, texts, how)
-        self.report = [f"train: {train.report}", f"valid: {valid.report}"]
+        parts = corpus_parts(settings)
+        self.vocabulary, notes = corpus_tokenizer(settings, parts[0], how)
+        encoder = CorpusEncoder(self.vocabulary, how.progress)
+        train, valid = map(encoder.encode, parts)
+        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes, *encoder.notes]
         bound = how.bound(settings.longest, "--longest")
-        self._train = self._encode(train.pairs, bound, "training pairs")
+        self._train = self._short_enough(train.columns, bound, "training pairs")
         bound = how.bound(10 * settings.longest, "--longest", "ten times ")
-        self._valid = self._encode(valid.pairs, bound, "validation pairs")
+        self._valid = self._short_enough(valid.columns, bound, "validation pairs")
         self._batches = how.make_batching(_lengths(self._train), budget=how.budget, seed=how.seed)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
@@ -216,14 +256,14 @@ class Translation:
     def validate(self, model: TranslationNetwork, device: torch.device) -> dict[str, float]:
         return loss_figures(_mean_loss(model, self._valid, self.vocabulary.special, device))
 
-    def _encode(self, pairs: list[tuple[str, str]], bound: LengthBound, of: str) -> Sides:
-        sides = [self.vocabulary.encode_all([pair[side] for pair in pairs]) for side in (0, 1)]
-        fits = [max(len(a), len(b)) < bound.tokens for a, b in zip(*sides)]
-        if not any(fits):
+    def _short_enough(self, columns: tuple[Sequences, ...], bound: LengthBound, of: str) -> Sides:
+        longer = torch.stack([column.lengths for column in columns]).amax(dim=0)
+        fits = longer < bound.tokens
+        if not fits.any():
             raise DataError(bound.none_fits(of))
-        self.report += bound.report(len(fits) - sum(fits), of)
-        kept = [[row for row, fit in zip(side, fits) if fit] for side in sides]
-        return Ragged.of(kept[0]), Ragged.of(kept[1])
+        self.report += bound.report(int((~fits).sum()), of)
+        source, target = (column.where(fits) for column in columns)
+        return source, target
 
 
 def _loss(
@@ -264,8 +304,8 @@ def pairs_loss(
     device: torch.device,
 ) -> float:
     """Mean loss per target token of given translations."""
-    sides = [Ragged.of(vocabulary.encode_all([pair[side] for pair in pairs])) for side in (0, 1)]
-    return _mean_loss(model, (sides[0], sides[1]), vocabulary.special, device)
+    source, target = (encode_ragged(vocabulary, (p[side] for p in pairs)) for side in (0, 1))
+    return _mean_loss(model, (source, target), vocabulary.special, device)
 
 
 def _lengths(sides: Sides) -> Int[Tensor, "rows 2"]:

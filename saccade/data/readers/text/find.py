@@ -1,7 +1,7 @@
 """Which files of a folder hold a split, and in what form.
 
-A file is named STEM.ENDING or STEM.ENDING.gz. The stem says the split; the ending says the form,
-or the language of one of two parallel files.
+A file is named STEM.ENDING, STEM.ENDING.gz or STEM.ENDING.zst. The stem says the split; the ending
+says the form, or the language of one of two parallel files.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from saccade.data.readers.report import listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
+from saccade.data.readers.text.lines import PACKED
 from saccade.errors import DataError
 from saccade.regular import file_status
 
@@ -123,7 +124,8 @@ def single_file(data: Path, split: str) -> NamedFile:
 
 def named_file(path: Path) -> NamedFile:
     """Its name taken apart."""
-    stem, _, ending = path.name.removesuffix(".gz").rpartition(".")
+    name = path.stem if path.suffix in PACKED else path.name
+    stem, _, ending = name.rpartition(".")
     return NamedFile(path, stem, ending)
 
 
@@ -188,4 +190,4 @@ def crowded(folder: Path, mine: Sequence[NamedFile]) -> str:
 def any_of(endings: Sequence[str]) -> str:
     """The forms to give."""
     dotted = [f".{ending}" for ending in endings]
-    return f"{', '.join(dotted[:-1])} or {dotted[-1]} (or these with .gz)"
+    return f"{', '.join(dotted[:-1])} or {dotted[-1]} (or these with .gz or .zst)"

@@ -1,4 +1,4 @@
-"""Bytes of a file, plain or gzip, as lines that never shift.
+"""Bytes of a file, plain, gzip or Zstandard, as lines that never shift.
 
 Only \\n and \\r\\n end a line. `str.splitlines` also cuts at U+2028, U+0085, form feeds and lone
 carriage returns, any of which would move every later line of one file against its translation.
@@ -9,6 +9,7 @@ import io
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ MAX_REST = 1_000_000_000  # bytes of a longer line that are passed over: no file
 MAX_DOCUMENT = 2_000_000_000  # bytes that are held at once
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 16
+PACKED = (".gz", ".zst")  # endings of files that are unpacked as they are read
 
 
 @contextmanager
@@ -37,21 +39,36 @@ def opened(path: Path) -> Generator[io.BufferedReader]:
             f"{path} is not a whole gzip file ({error}); fetch or pack it again"
         ) from None
     except OSError as error:
+        if path.suffix == ".zst" and error.errno is None:
+            raise DataError(
+                f"{path} is not a whole zst file ({error}); fetch or pack it again"
+            ) from None
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _stream(path: Path, size: int) -> io.BufferedReader:
-    if path.suffix == ".gz":
+    if path.suffix in PACKED:
         return io.BufferedReader(_Unpacked(path, size), CHUNK)
     return path.open("rb")
 
 
+def _zstandard(path: Path) -> Any:
+    """Unpacked by pyarrow, which comes with `saccade[data]`; Python's own comes with 3.14."""
+    try:
+        library: Any = import_module("pyarrow")
+    except ImportError:
+        raise DataError(
+            f"reading {path} needs pyarrow, which is not installed: pip install 'saccade[data]'"
+        ) from None
+    return library.CompressedInputStream(library.OSFile(str(path)), "zstd")
+
+
 class _Unpacked(io.RawIOBase):
-    """What is in a gzip file, as far as it is honest."""
+    """What is in a packed file, as far as it is honest."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self._size, self._total = path, size, 0
-        self._inside = gzip.GzipFile(path)
+        self._inside = gzip.GzipFile(path) if path.suffix == ".gz" else _zstandard(path)
 
     def readable(self) -> bool:
         return True

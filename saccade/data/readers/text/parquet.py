@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from saccade.data.readers.features import TableColumns, pyarrow_module, refuse_damaged
 from saccade.data.readers.report import BadRow
-from saccade.data.readers.text.lines import CHUNK, chunks
+from saccade.data.readers.text.lines import CHUNK, PACKED, chunks
 from saccade.data.readers.text.parquet_pages import declared_size
 from saccade.data.unpacking import ROW, refuse_bomb
 from saccade.errors import DataError
@@ -26,6 +26,13 @@ def parquet_columns(path: Path) -> TableColumns:
     regular_file(path, DataError)
     with refuse_damaged(path, "Parquet"), _file(path) as file:
         return TableColumns.of(library.read_schema(file))
+
+
+def parquet_count(path: Path) -> int:
+    """How many rows the file says that it has."""
+    library = pyarrow_module("parquet")
+    with refuse_damaged(path, "Parquet"), _file(path) as file:
+        return library.read_metadata(file).num_rows
 
 
 def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None]:
@@ -53,7 +60,7 @@ def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None
 
 def _file(path: Path) -> BinaryIO:
     """Its bytes, in any order: what is packed as a whole must be unpacked first."""
-    return io.BytesIO(b"".join(chunks(path))) if path.suffix == ".gz" else path.open("rb")
+    return io.BytesIO(b"".join(chunks(path))) if path.suffix in PACKED else path.open("rb")
 
 
 def whole_row(row: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,13 +1,23 @@
 """Read a split of pairs or of texts, whatever form the user has it in."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic
 
-from saccade.data.readers.report import PairsRead, Problem, Row, TextsRead, collect, parse_rows
+from saccade.data.readers.report import (
+    GoodRows,
+    PairsRead,
+    Problem,
+    Row,
+    TextsRead,
+    collect,
+    parse_rows,
+)
 from saccade.data.readers.text.find import TextFiles, find_pairs, find_texts
-from saccade.data.readers.text.lines import lines
+from saccade.data.readers.text.lines import PACKED, lines, opened
 from saccade.data.readers.text.parallel import parallel_pairs
-from saccade.data.readers.text.parquet import parquet_rows, whole_row
+from saccade.data.readers.text.parquet import parquet_count, parquet_rows, whole_row
 from saccade.data.readers.text.plain import line_texts, whole_text
 from saccade.data.readers.text.records import (
     HUGGING_FACE,
@@ -19,29 +29,82 @@ from saccade.data.readers.text.records import (
 from saccade.data.readers.text.tsv import tsv_pairs
 
 
-def read_pairs(
+@dataclass(frozen=True)
+class TextStream(Generic[Row]):
+    """Rows of a split, read anew in each pass; nothing of them is held.
+
+    `form` is all beside the bytes of the files that decides what the rows are.
+    """
+
+    paths: tuple[Path, ...]
+    form: tuple[str, ...]
+    rows: Callable[[], Iterator[Row | Problem]]
+    skip_bad: int
+    count: Callable[[], int]  # of rows, about as many, for who waits for them
+
+    @property
+    def names(self) -> list[str]:
+        return [str(path) for path in self.paths]
+
+    def good(self) -> GoodRows[Row]:
+        """One pass over those that are good."""
+        return GoodRows(self.rows(), self.names, skip_bad=self.skip_bad)
+
+
+def stream_pairs(
     data: Path, split: str, *, source: str = "", target: str = "", skip_bad: int = 0
-) -> PairsRead:
-    """All pairs of a split, in order; `source` and `target` are endings, columns or keys.
+) -> TextStream[tuple[str, str]]:
+    """The pairs of a split, in order; `source` and `target` are endings, columns or keys.
 
     Over `skip_bad` bad rows stop the reading with a list of them; fewer are left out and counted.
     """
     found = find_pairs(data, split, source=source, target=target)
-    names = [(source, target)] if source else []
-    rows = _pairs(found, [*names, ("source", "target")])
-    return collect(rows, found.names, PairsRead, skip_bad=skip_bad)
+    names = [*([(source, target)] if source else []), ("source", "target")]
+    form = (*_form(found), *(name for both in names for name in both))
+    rows = lambda: _pairs(found, names)  # noqa: E731
+    return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found))
+
+
+def stream_texts(
+    data: Path, split: str, *, field: str = "text", whole: bool = False, skip_bad: int = 0
+) -> TextStream[str]:
+    """The texts of a split, in order: lines of plain text, or the `field` of each record.
+
+    With `whole`, a file of plain text is one text with its newlines kept.
+    """
+    found = find_texts(data, split)
+    form = (*_form(found), field, "whole" if whole else "lines")
+    rows = lambda: _texts(found, field=field, whole=whole)  # noqa: E731
+    return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found))
+
+
+def _form(found: TextFiles) -> tuple[str, ...]:
+    return found.form, *(path.suffix if path.suffix in PACKED else "" for path in found.paths)
+
+
+def _rows_about(found: TextFiles) -> int:
+    """Ends of lines, and not which of them are rows."""
+    path = found.paths[0]
+    if found.form == "parquet":
+        return parquet_count(path)
+    with opened(path) as stream:
+        return sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")) or 1
+
+
+def read_pairs(
+    data: Path, split: str, *, source: str = "", target: str = "", skip_bad: int = 0
+) -> PairsRead:
+    """The same, all at once."""
+    stream = stream_pairs(data, split, source=source, target=target, skip_bad=skip_bad)
+    return collect(stream.rows(), stream.names, PairsRead, skip_bad=skip_bad)
 
 
 def read_texts(
     data: Path, split: str, *, field: str = "text", whole: bool = False, skip_bad: int = 0
 ) -> TextsRead:
-    """All texts of a split, in order: lines of plain text, or the `field` of each record.
-
-    With `whole`, a file of plain text is one text with its newlines kept.
-    """
-    found = find_texts(data, split)
-    rows = _texts(found, field=field, whole=whole)
-    return collect(rows, found.names, TextsRead, skip_bad=skip_bad)
+    """The same, all at once."""
+    stream = stream_texts(data, split, field=field, whole=whole, skip_bad=skip_bad)
+    return collect(stream.rows(), stream.names, TextsRead, skip_bad=skip_bad)
 
 
 def text_rows(path: Path, *, field: str = "text") -> Iterator[str | Problem]:

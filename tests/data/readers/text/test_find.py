@@ -60,7 +60,7 @@ def test_a_split_that_is_not_there_is_refused_with_what_is(tmp_path: Path) -> No
     told = refusal(fill(tmp_path, "train.tsv", "notes.txt"), "valid")
     assert told == (
         f"{tmp_path} has no 'valid' split: no valid file ending in .tsv, .jsonl or .parquet "
-        "(or these with .gz); it holds notes.txt, train.tsv; "
+        "(or these with .gz or .zst); it holds notes.txt, train.tsv; "
         "name a file so, or give one file as the data"
     )
     (tmp_path / "bare").mkdir()

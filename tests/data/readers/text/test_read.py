@@ -13,9 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from saccade.data.readers import PairsRead, Problem, TextsRead, read_pairs, read_texts
+from saccade.data.readers import (
+    PairsRead,
+    Problem,
+    TextsRead,
+    read_pairs,
+    read_texts,
+)
 from saccade.data.readers.text import lines
 from saccade.errors import ConfigError, DataError
+from tests.data.readers.text.packed import PACK
 
 Write = Callable[..., Path]
 
@@ -56,13 +63,13 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("line", "reason"), BAD_LINES)
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
 def test_a_bad_line_is_named_and_the_next_line_keeps_its_number(
-    tmp_path: Path, line: bytes, reason: str, packed: bool
+    tmp_path: Path, line: bytes, reason: str, packing: str
 ) -> None:
     raw = b"one\r\n" + line + b"\r\nthree\n" + line + b"\n"
-    path = tmp_path / ("train.txt" + ".gz" * packed)
-    path.write_bytes(gzip.compress(raw, 1) if packed else raw)
+    path = tmp_path / ("train.txt" + packing)
+    path.write_bytes(PACK[packing](raw))
     read = read_texts(path, "train", skip_bad=2)
     assert read.texts == ["one", "three"]
     assert read.problems == [Problem(str(path), 2, reason), Problem(str(path), 4, reason)]

@@ -1,0 +1,220 @@
+"""A corpus as a task learns from it: read as a stream, encoded once, kept on disk between starts.
+
+What is kept is named by the bytes of the files, by how they are read, and by the tokenizer. Small
+corpora are not kept: to encode them takes a second.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import tokenizers
+from jaxtyping import Bool
+from torch import Tensor
+
+from saccade.data.content_digest import content_digest, state
+from saccade.data.ragged import Ragged, Sequences, token_type
+from saccade.data.readers import TextStream
+from saccade.data.readers.report import counted, joined_names, summary
+from saccade.data.streamed_encoding import encoded_shards, pieces
+from saccade.data.text_sample import TextSample
+from saccade.data.token_shards import Shard, token_shards
+from saccade.data.vocabulary import Vocabulary
+from saccade.data.whole_folders import sealed_index, whole_folder
+from saccade.errors import DataError
+from saccade.printable import printable
+from saccade.tasks.base import Preparation, Progress
+from saccade.tasks.images import cache_folder
+from saccade.tasks.tokenizer import TokenizerSettings, given_tokenizer, learnt
+
+VERSION = 1  # of what is kept, and of how it is made
+KEPT_FROM = 8_000_000  # bytes of the files of a corpus
+Kept = TypeVar("Kept")
+StoredCorpus = tuple[tuple[Ragged, ...], int, dict[str, Any]]  # and duplicates, and what else
+
+
+@dataclass(frozen=True)
+class TextCorpus:
+    """Rows of files, and the texts that each makes: a pair, or one. `form` names how it makes them.
+
+    `noun` is what a row of the files is called.
+    """
+
+    stream: TextStream[Any]
+    texts: Callable[[Iterable[Any]], Iterable[tuple[str, ...]]]
+    form: str
+    noun: str
+
+    @classmethod
+    def in_memory(cls, rows: Sequence[tuple[str, ...]], name: str) -> "TextCorpus":
+        """Of rows that are there already; `name` tells them from others."""
+        stream = TextStream((), (name,), lambda: iter(rows), 0, lambda: len(rows))
+        return cls(stream, iter, "as they are", "row")
+
+
+@dataclass(frozen=True)
+class CorpusPart:
+    """Rows to learn from or to validate on: all of a corpus, or those that `chosen` says.
+
+    `told` makes the line for the user of how many they are and of what is said of the corpus.
+    """
+
+    corpus: TextCorpus
+    name: str = "all"
+    chosen: Callable[[int], Bool[Tensor, " rows"]] | None = None
+    told: Callable[[int, str], str] = lambda count, whole: whole
+
+    @classmethod
+    def in_memory(cls, split: str, texts: Iterable[str], report: str) -> "CorpusPart":
+        """Texts that are there already, as those of the built-in worlds, each a row."""
+        corpus = TextCorpus.in_memory([(text,) for text in texts], split)
+        return cls(corpus, told=lambda count, whole: report)
+
+
+class EncodedPart(NamedTuple):
+    """A column of tokens for each text of a row."""
+
+    columns: tuple[Sequences, ...]
+    report: str
+
+
+class EncodedStream(NamedTuple):
+    """All rows of a stream."""
+
+    columns: tuple[Ragged, ...]
+    about: str
+
+
+@dataclass
+class CorpusEncoder:
+    """Reads each stream once, however many parts are of it; `notes` are lines for the user."""
+
+    vocabulary: Vocabulary
+    progress: Progress
+    notes: list[str] = field(default_factory=list[str])
+    _done: dict[tuple[Any, ...], EncodedStream] = field(
+        default_factory=dict[tuple[Any, ...], EncodedStream]
+    )
+
+    def encode(self, part: CorpusPart) -> EncodedPart:
+        corpus = part.corpus
+        key = corpus.stream.paths, corpus.stream.form, corpus.form
+        if key not in self._done:
+            self._done[key] = self._encoded(corpus)
+        columns, about = self._done[key]
+        if part.chosen is None:
+            return EncodedPart(columns, part.told(len(columns[0]), about))
+        rows = part.chosen(len(columns[0]))
+        chosen = tuple(column.where(rows) for column in columns)
+        count = len(chosen[0]) if chosen[0].lengths.any() else 0
+        return EncodedPart(chosen, part.told(count, about))
+
+    def _encoded(self, corpus: TextCorpus) -> EncodedStream:
+        stream, tokens = corpus.stream, None
+        if _is_large(stream):
+            tokens = _or_told(lambda: self._kept(corpus), "tokens", self.notes)
+        columns, duplicates, about = self._in_memory(corpus) if tokens is None else tokens
+        if sum(about["skipped"].values()) > stream.skip_bad:
+            list(stream.good())  # says which rows are bad
+        size, duplicates = counted(about["rows"], corpus.noun), min(duplicates, about["rows"] - 1)
+        return EncodedStream(columns, summary(size, stream.names, about["skipped"], duplicates))
+
+    def _kept(self, corpus: TextCorpus) -> StoredCorpus:
+        tokenizer = hashlib.sha256(self.vocabulary.to_json().encode()).hexdigest()
+        before = state(corpus.stream.paths)
+        home = cache_folder() / f"tokens-{_key(corpus, tokenizer)}"
+        good = corpus.stream.good()
+
+        def about() -> dict[str, Any]:
+            if state(corpus.stream.paths) != before:
+                names = joined_names(corpus.stream.names)
+                raise DataError(f"{names} changed while it was read; run the same again")
+            return {"rows": good.count, "skipped": good.skipped}
+
+        def shards(first: int) -> Iterator[Shard]:
+            total, done = corpus.stream.count(), first
+            for shard in encoded_shards(self.vocabulary, corpus.texts(good), first=first):
+                yield shard
+                done += len(shard.marks)
+                self.progress(min(done, total), total)
+
+        kept = token_shards(home, token_type(len(self.vocabulary)), shards, about)
+        return kept.columns, kept.duplicates, kept.about
+
+    def _in_memory(self, corpus: TextCorpus) -> StoredCorpus:
+        good = corpus.stream.good()
+        shards = list(encoded_shards(self.vocabulary, corpus.texts(good), first=0))
+        columns = tuple(map(Ragged.joined, zip(*(shard.columns for shard in shards))))
+        marks = np.concatenate([shard.marks.numpy() for shard in shards])
+        duplicates = len(marks) - len(np.unique(marks))
+        return columns, duplicates, {"rows": good.count, "skipped": good.skipped}
+
+
+def corpus_tokenizer(
+    settings: TokenizerSettings, part: CorpusPart, how: Preparation, *, masks: bool = False
+) -> tuple[Vocabulary, list[str]]:
+    """The run's own tokenizer, else that of what it starts from, else one learnt from the texts.
+
+    And lines for the user.
+    """
+    given = given_tokenizer(how)
+    if given is not None:
+        return given, []
+    notes = list[str]()
+    if _is_large(part.corpus.stream):
+        made_by = settings.level, settings.vocabulary, settings.lowercase, masks, part.name
+        home = cache_folder() / f"tokenizer-{_key(part.corpus, made_by)}"
+
+        def fill(_: Path) -> dict[str, Any]:
+            vocabulary, told = _learnt(settings, part, masks=masks)
+            return {"tokenizer": vocabulary.to_json(), "told": told}
+
+        kept = _or_told(lambda: whole_folder(home, sealed_index, fill), "a tokenizer", notes)
+        if kept is not None:
+            return Vocabulary.of_json(kept["tokenizer"]), kept["told"]
+    vocabulary, told = _learnt(settings, part, masks=masks)
+    return vocabulary, [*notes, *told]
+
+
+def _learnt(
+    settings: TokenizerSettings, part: CorpusPart, *, masks: bool
+) -> tuple[Vocabulary, list[str]]:
+    sample = TextSample(part.corpus.texts(part.corpus.stream.good()))
+    rows = sample.rows
+    if part.chosen is not None:
+        chosen = part.chosen(sample.total)
+        rows = [(number, row) for number, row in rows if chosen[number]]
+    texts = (piece for _, row in rows for text in row for piece in pieces(text))
+    vocabulary = learnt(settings, texts, masks=masks)
+    if len(sample.rows) == sample.total:
+        return vocabulary, []
+    of = counted(sample.total, part.corpus.noun)
+    return vocabulary, [f"tokenizer: trained on {len(rows):,} of {of}, drawn by chance"]
+
+
+def _is_large(stream: TextStream[Any]) -> bool:
+    return sum(path.stat().st_size for path in stream.paths) >= KEPT_FROM
+
+
+def _key(corpus: TextCorpus, tokenizer: Any) -> str:
+    """What tokens depend on."""
+    content = content_digest(corpus.stream.paths, cache_folder())
+    form = corpus.stream.form, corpus.form
+    made_by = [VERSION, tokenizers.__version__, form, tokenizer, content]
+    return hashlib.sha256(json.dumps(made_by).encode()).hexdigest()[:32]
+
+
+def _or_told(keep: Callable[[], Kept], what: str, notes: list[str]) -> Kept | None:
+    """What is kept, or None and a line for the user where that cannot be."""
+    try:
+        return keep()
+    except OSError as error:
+        notes.append(
+            f"{what} cannot be kept in {printable(cache_folder())} ({error.strerror}), and will be "
+            "made anew at every start; make room there, or name another place by SACCADE_CACHE"
+        )
+        return None

@@ -5,7 +5,7 @@ from tests.app.wrong_commands import SMALL, Wrong
 DVAE = f"train dvae --image 32 --model.width 8 --model.codes 8 {SMALL} --train.batch-tokens 8"
 RECONSTRUCTION = [
     Wrong(f"{DVAE} --scenes 0", "scenes=0 must be at least 1", f"{DVAE} --scenes 8"),
-    Wrong(f"{DVAE} --image 36", "image=36 is not cut into cells of 8 pixels"),
+    Wrong(f"{DVAE} --image 34", "image=34 is not cut into cells of 4 pixels"),
     Wrong(f"{DVAE} --temperature 0", "temperature=0.0 must be above 0 and at most 1"),
     Wrong(f"{DVAE} --beta -1", "beta=-1.0 must be 0 or more"),
     Wrong(f"{DVAE} --model.width 6", "width=6 must be a multiple of 4"),

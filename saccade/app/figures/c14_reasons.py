@@ -13,8 +13,10 @@ from saccade.tasks.captioning.data import read_captioned
 from saccade.tasks.captioning.reasons import WORLDS, reasons
 
 STEPS, SCENES = 1000, 300
-OFF = tuple(
-    part for term in ("confusion", "confident", "masked") for part in (f"--equalizer.{term}", 0)
+OFF = (
+    *("--equalizer.confusion", 0),
+    *("--equalizer.confident", 0),
+    *("--equalizer.masked", 0),
 )
 NAMES = {"Equalizer": (), "baseline": OFF}
 BIASED, BALANCED = WORLDS

@@ -217,4 +217,10 @@ def test_a_fresh_encoder_reads_pixels_about_their_middle() -> None:
 
 def test_sizes_have_the_cells_that_they_should() -> None:
     cells = {name: one.grid for name, one in PRESETS.items() if isinstance(one, DvaeConfig)}
-    assert cells == {"dvae-nano": 8, "dvae-64": 8, "dvae-128": 16, "dvae-base": 32}
+    assert cells == {
+        "dvae-nano": 8,
+        "dvae-mini": 16,
+        "dvae-64": 8,
+        "dvae-128": 16,
+        "dvae-base": 32,
+    }

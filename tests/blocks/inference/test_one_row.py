@@ -11,8 +11,8 @@ from tests.interpreter import interpreted, mend_interpreter
 
 pytestmark = pytest.mark.slow  # another process, which interprets
 
-# Outputs, inputs, whether with a bias, whether bent: neither fills its blocks, or both do.
-CASES = [(5, 70, True, False), (9, 1024, False, False), (8, 1500, True, True), (1, 3, False, True)]
+# Outputs, inputs, whether with a bias, whether bent; some inputs are a block and one more.
+CASES = [(5, 70, True, False), (9, 2049, False, False), (8, 4500, True, True), (1, 3, False, True)]
 
 
 def inputs(out: int, width: int, *, biased: bool) -> tuple[Tensor, Tensor, Tensor | None]:

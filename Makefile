@@ -7,16 +7,20 @@ ARGS ?=
 # Every test computes on one core; two processes take the files in turn.
 TOGETHER := -n 2 --dist loadfile
 
-.PHONY: demo test test-gpu check lock clean
+.PHONY: demo docs test test-gpu check lock notebooks clean
 
 demo: .venv/ready  ## train a translator on the built-in corpus, score it, see where it looks
 	$(BIN)/saccade demo $(ARGS)
+
+docs: .venv/ready  ## the documentation as a site that works offline: build/docs/index.html
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
+	@echo "open build/docs/index.html"
 
 test: .venv/ready  ## every test
 	$(BIN)/pytest $(TOGETHER) $(ARGS)
 
 test-gpu: .venv/ready  ## what runs on an NVIDIA GPU, on one; says so and skips without
-	$(BIN)/pytest tests/gpu -n 6 --dist loadgroup -rs $(ARGS)
+	$(BIN)/pytest tests/gpu -n 6 --dist loadgroup -rs -vv $(ARGS)
 
 check: .venv/ready  ## format, lint, types and the fast tests
 	$(BIN)/ruff format --check .
@@ -38,6 +42,9 @@ check: .venv/ready  ## format, lint, types and the fast tests
 
 lock: .venv/ready  ## the hashes of the versions in constraints.txt, as PyPI has them
 	$(BIN)/python tools/lock.py
+
+notebooks: .venv/ready  ## the lectures' notebooks, run from top to bottom and stored with what they show
+	$(BIN)/python tools/notebooks.py
 
 clean:
 	rm -rf .venv

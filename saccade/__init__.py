@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from saccade.app.api import load as load
     from saccade.app.api import train as train
+    from saccade.app.figures.claim_figure import figure as figure
     from saccade.app.look.traced import show as show
     from saccade.attention.look.glance import Keep as Keep
     from saccade.attention.look.looking import looking as looking
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from saccade.errors import SaccadeError as SaccadeError
 
 __version__ = "0.1.0"
-__all__ = ["Keep", "SaccadeError", "load", "looking", "rolling_out", "show", "train"]
+__all__ = ["Keep", "SaccadeError", "figure", "load", "looking", "rolling_out", "show", "train"]
 
 
 _HOMES = {
     "Keep": "saccade.attention.look.glance",
     "SaccadeError": "saccade.errors",
+    "figure": "saccade.app.figures.claim_figure",
     "load": "saccade.app.api",
     "looking": "saccade.attention.look.looking",
     "rolling_out": "saccade.attention.look.rollout",

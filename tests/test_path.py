@@ -17,6 +17,7 @@ class ReachedError(Exception):
     """The softmax is reached; nothing more is needed."""
 
 
+@pytest.mark.slow
 def test_a_dozen_files_lead_from_the_command_to_the_softmax(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from saccade.attention.attend import Mask
 from saccade.attention.kernels.train.linear import Linear, defers_bias, together
@@ -154,17 +156,49 @@ Sublayer = Attending | Thinking
 
 
 class Block(nn.Module, ABC):
-    """One layer of a Transformer, declared by its sublayers."""
+    """One layer of a Transformer, declared by its sublayers.
+
+    A stack runs the sublayers of all its blocks as one program, unless they are to be `separate`:
+    then it calls block after block, so that each can get its weights just before it runs and give
+    them back after. One that is to `recompute` keeps its input alone, and computes all else anew
+    for the gradient (Chen et al. 2016, arXiv:1604.06174), with the same random numbers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.separate = self.recompute = False
 
     @abstractmethod
     def sublayers(self, layer: int) -> list[Sublayer]:
         """In the order in which they run; `layer` is the block's number in its stack."""
 
     def forward(
-        self, x: Float[Tensor, "*batch D"], memory: AttentionContext
+        self, x: Float[Tensor, "*batch D"], memory: AttentionContext, layer: int = 0
     ) -> Float[Tensor, "*batch D"]:
         """The block by itself, without the norm after a pre-norm stack."""
-        return stacked(self.sublayers(0), nn.Identity(), x)(x, memory)
+        if self.recompute and torch.is_grad_enabled():
+            return checkpoint(self._run, x, memory, layer, use_reentrant=False)
+        return self._run(x, memory, layer)
+
+    def _run(self, x: Tensor, memory: AttentionContext, layer: int) -> Float[Tensor, "*batch D"]:
+        return stacked(self.sublayers(layer), nn.Identity(), x)(x, memory)
+
+
+def run_blocks(
+    blocks: Iterable[nn.Module], last: nn.Module, x: Float[Tensor, "*batch D"], memory: Any
+) -> Float[Tensor, "*batch D"]:
+    """Through all blocks as they are trained, and through the norm after them."""
+    blocks = list(blocks)
+    if not any_separate(blocks):
+        return stacked(sublayers(blocks), last, x)(x, memory)
+    for number, block in enumerate(blocks):
+        x = block(x, memory, number)
+    return last(x)
+
+
+def any_separate(blocks: Iterable[nn.Module]) -> bool:
+    """Whether they must be called one by one."""
+    return any(isinstance(block, Block) and block.separate for block in blocks)
 
 
 def sublayers(blocks: Iterable[nn.Module]) -> list[Sublayer]:

@@ -27,6 +27,8 @@ MEMORY = 5_000_000  # characters of words that are remembered
 SHARD = 100_000  # rows
 SHARD_CHARACTERS = 50_000_000
 
+TextRow = tuple[str, ...]
+
 _BLANK = re.compile(r"(?<=\w) (?=\w)")
 _WORDS = {
     "type": "Sequence",
@@ -55,6 +57,18 @@ def pieces(text: str) -> Iterator[str]:
         yield text[start : blank.start()]
         start = blank.start()
     yield text[start:] if start else text
+
+
+def streamed_pieces(chunks: Iterable[str]) -> Iterator[str]:
+    """The same pieces of a text that comes some characters at a time."""
+    held, looked_at = "", PIECE
+    for chunk in chunks:
+        held += chunk
+        while blank := _BLANK.search(held, looked_at):
+            yield held[: blank.start()]
+            held, looked_at = held[blank.start() :], PIECE
+        looked_at = max(PIECE, len(held) - 1)  # what follows the last character is not known yet
+    yield held
 
 
 def reads_in_pieces(vocabulary: Vocabulary) -> bool:
@@ -147,18 +161,25 @@ class StreamEncoder:
 
 
 def encoded_shards(
-    vocabulary: Vocabulary, rows: Iterable[tuple[str, ...]], *, first: int
+    vocabulary: Vocabulary, rows: Iterable[TextRow], *, first: int
 ) -> Iterator[Shard]:
     """Rows of texts from number `first` on, some at a time, a column for each text of a row."""
-    rest, encoder = islice(rows, first, None), StreamEncoder(vocabulary)
-    bounds = {"most": SHARD, "total": SHARD_CHARACTERS}
-    for block in blocks(rest, size=lambda row: sum(map(len, row)), **bounds):
-        columns = range(len(block[0]))
-        marks = np.fromiter(map(_mark, block), np.int64, len(block))
-        yield Shard(
-            tuple(encoder.encode(row[c] for row in block) for c in columns),
-            torch.from_numpy(marks),
-        )
+    encoder = StreamEncoder(vocabulary)
+    return (encoded_block(encoder, block) for block in row_blocks(rows, first=first))
+
+
+def row_blocks(rows: Iterable[TextRow], *, first: int) -> Iterator[list[TextRow]]:
+    """The rows of each shard."""
+    rest = islice(rows, first, None)
+    return blocks(rest, most=SHARD, size=lambda row: sum(map(len, row)), total=SHARD_CHARACTERS)
+
+
+def encoded_block(encoder: StreamEncoder, block: list[TextRow]) -> Shard:
+    """One shard."""
+    columns = range(len(block[0]))
+    marks = np.fromiter(map(_mark, block), np.int64, len(block))
+    tokens = tuple(encoder.encode(row[column] for row in block) for column in columns)
+    return Shard(tokens, torch.from_numpy(marks))
 
 
 def _mark(row: tuple[str, ...]) -> int:

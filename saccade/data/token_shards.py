@@ -1,27 +1,27 @@
 """Tokens of a corpus in files that all processes map, written shard by shard.
 
-A shard is appended to the files and then noted in a journal. One that writes and is killed loses
-the shard that it was at; the next goes on after the last that is noted and whole. The folder gets
-its name when all are there.
+A kill costs the shard that was being written (`journalled_files.py`). The folder gets its name when
+all are there.
 """
 
-import json
-import os
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.journalled_files import (
+    FileShard,
+    Notes,
+    ShardNote,
+    whole_shards,
+    write_shards,
+)
 from saccade.data.ragged import Ragged
-from saccade.data.whole_folders import sealed_index, sync, whole_folder
+from saccade.data.whole_folders import sealed_index, whole_folder
 
-JOURNAL = "journal.jsonl"
-PIECE = 1 << 24  # bytes that are checked at a time
 MARKS = "marks"
 STARTS = np.dtype(np.int64)
 
@@ -33,21 +33,13 @@ class Shard(NamedTuple):
     marks: Tensor
 
 
-class ShardNote(NamedTuple):
-    """How far the files go after a shard: rows, and bytes with the sum over the new ones."""
-
-    rows: int
-    ends: dict[str, int]
-    sums: dict[str, int]
-
-
 class TokenShards:
     """The columns of a corpus, mapped; opening them reads all, to check that they are whole."""
 
     def __init__(self, folder: Path) -> None:
         index = sealed_index(folder)
         notes = [ShardNote(*note) for note in index["shards"]]
-        if not notes or len(_whole_shards(folder, notes)) < len(notes):
+        if not notes or len(whole_shards(folder, notes)) < len(notes):
             raise ValueError(f"{folder} is not what was written there")
         kind, ends = np.dtype(index["kind"]), notes[-1].ends
         self.columns = tuple(
@@ -71,9 +63,7 @@ def token_shards(
     """
 
     def fill(folder: Path) -> dict[str, Any]:
-        notes = _whole_shards(folder, _noted(folder))
-        _cut_back(folder, notes)
-        _append(folder, notes, shards(notes[-1].rows if notes else 0))
+        notes, _ = write_shards(folder, lambda before: _in_files(shards, before))
         marks = np.fromfile(folder / MARKS, np.int64) if notes else np.empty(0)
         duplicates = len(marks) - len(np.unique(marks))
         told = {"kind": kind.str, "duplicates": duplicates, "about": about()}
@@ -82,36 +72,22 @@ def token_shards(
     return whole_folder(home, TokenShards, fill, goes_on=True)
 
 
-def _append(folder: Path, notes: list[ShardNote], shards: Iterator[Shard]) -> None:
-    """Written and not mapped: on a full disk a write fails, and a mapped page kills the process."""
-    with ExitStack() as stack:
-        files = dict[str, BinaryIO]()
-        journal = stack.enter_context((folder / JOURNAL).open("ab"))
-        for shard in shards:
-            rows, ends, _ = notes[-1] if notes else ShardNote(0, {}, {})
-            ends, sums = dict(ends), dict[str, int]()
-            for name, array in _arrays(shard, ends):
-                if name not in files:
-                    files[name] = stack.enter_context((folder / name).open("ab"))
-                raw = array.tobytes()
-                files[name].write(raw)
-                ends[name], sums[name] = ends.get(name, 0) + len(raw), zlib.crc32(raw)
-            for file in files.values():
-                sync(file)
-            notes.append(ShardNote(rows + len(shard.marks), ends, sums))
-            journal.write(_sealed(notes[-1]))
-            sync(journal)
-
-
-def _arrays(shard: Shard, ends: dict[str, int]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+def _in_files(shards: Callable[[int], Iterator[Shard]], before: Notes) -> Iterator[FileShard]:
     """What is appended to each file; boundaries go on from the last, and the first is 0."""
-    for column, ragged in enumerate(shard.columns):
-        tokens, starts = _names(column)
-        flat, boundaries = ragged.flat.numpy(), ragged.starts.numpy()
-        before = ends.get(tokens, 0) // flat.itemsize
-        yield tokens, flat
-        yield starts, boundaries[1 if starts in ends else 0 :] + before
-    yield MARKS, shard.marks.numpy()
+    rows, ends, _ = before[-1] if before else ShardNote(0, {}, {})
+    ends = dict(ends)  # how far the tokens go, in bytes
+    for shard in shards(rows):
+        files = dict[str, bytes]()
+        for column, ragged in enumerate(shard.columns):
+            tokens, starts = _names(column)
+            flat, boundaries = ragged.flat.numpy(), ragged.starts.numpy()
+            first = ends.get(tokens)
+            files[tokens] = flat.tobytes()
+            boundaries = boundaries[0 if first is None else 1 :] + (first or 0) // flat.itemsize
+            files[starts] = boundaries.tobytes()
+            ends[tokens] = (first or 0) + len(files[tokens])
+        files[MARKS] = shard.marks.numpy().tobytes()
+        yield FileShard(len(shard.marks), files)
 
 
 def _names(column: int) -> tuple[str, str]:
@@ -124,60 +100,3 @@ def _mapped(path: Path, kind: np.dtype[Any], ends: dict[str, int]) -> Tensor:
     if not size:  # nothing cannot be mapped
         return torch.from_numpy(np.empty(0, kind))
     return torch.from_numpy(np.memmap(path, kind, "c", shape=(size,)))
-
-
-def _sealed(note: ShardNote) -> bytes:
-    raw = json.dumps(note).encode()
-    return b"%08x %s\n" % (zlib.crc32(raw), raw)
-
-
-def _noted(folder: Path) -> list[ShardNote]:
-    """What the journal says, up to a line that was cut short or is damaged."""
-    notes = list[ShardNote]()
-    try:
-        lines = (folder / JOURNAL).read_bytes().splitlines()
-    except FileNotFoundError:
-        return notes
-    for line in lines:
-        seal, _, raw = line.partition(b" ")
-        if seal != b"%08x" % zlib.crc32(raw):
-            break
-        notes.append(ShardNote(*json.loads(raw)))
-    return notes
-
-
-def _whole_shards(folder: Path, notes: list[ShardNote]) -> list[ShardNote]:
-    """The shards up to the first whose bytes are not those that were written."""
-    before, whole = dict[str, int](), list[ShardNote]()
-    for note in notes:
-        for name, end in note.ends.items():
-            if _checksum(folder / name, before.get(name, 0), end) != note.sums[name]:
-                return whole
-        before = note.ends
-        whole.append(note)
-    return whole
-
-
-def _cut_back(folder: Path, notes: list[ShardNote]) -> None:
-    """Take away what lies beyond the last whole shard."""
-    ends = notes[-1].ends if notes else {}
-    for path in folder.iterdir():
-        if path.name in ends:
-            os.truncate(path, ends[path.name])
-        else:
-            path.unlink()
-    with (folder / JOURNAL).open("wb") as journal:
-        journal.writelines(map(_sealed, notes))
-
-
-def _checksum(path: Path, start: int, end: int) -> int | None:
-    """Over the bytes from `start` to `end`; None if they are not there."""
-    total = 0
-    try:
-        with path.open("rb") as file:
-            file.seek(start)
-            while start < end and (piece := file.read(min(PIECE, end - start))):
-                total, start = zlib.crc32(piece, total), start + len(piece)
-    except FileNotFoundError:
-        return None
-    return total if start == end else None

@@ -6,14 +6,20 @@ What is in a folder is said by its index, which is sealed by its own SHA-256.
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import shutil
+import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from saccade.printable import printable
+
 INDEX = "index.json"
+_HOLDER = 200  # bytes that say who holds a lock
+_log = logging.getLogger(__name__)  # of what takes a while; without a handler it goes to stderr
 
 Opened = TypeVar("Opened")
 
@@ -65,10 +71,20 @@ def _opened(home: Path, opens: Callable[[Path], Opened]) -> Opened | None:
 
 @contextmanager
 def _alone(lock: Path) -> Generator[None]:
-    """Wait for whoever holds the lock; the kernel frees it when its holder dies."""
-    no_link = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
-    with open(lock, "wb", opener=lambda path, _: os.open(path, no_link, 0o666)) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Wait for whoever holds the lock, and say so; the kernel frees it when its holder dies."""
+    no_link = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    with open(lock, "r+b", opener=lambda path, _: os.open(path, no_link, 0o666)) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = file.read(_HOLDER).decode(errors="replace") or "another process"
+            made = printable(lock.with_suffix(""))
+            _log.warning("waiting for %s, which makes %s", printable(holder), made)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()} on {socket.gethostname()}"[:_HOLDER].encode())
+        file.flush()
         yield
 
 

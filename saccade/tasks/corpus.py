@@ -6,6 +6,7 @@ corpora are not kept: to encode them takes a second.
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,26 +14,36 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import tokenizers
+import torch
 from jaxtyping import Bool
 from torch import Tensor
 
 from saccade.data.content_digest import content_digest, state
+from saccade.data.parallel_encoding import encoded_in_parallel, workers
 from saccade.data.ragged import Ragged, Sequences, token_type
 from saccade.data.readers import TextStream
 from saccade.data.readers.report import counted, joined_names, summary
-from saccade.data.streamed_encoding import encoded_shards, pieces
+from saccade.data.streamed_encoding import (
+    PIECE,
+    TextRow,
+    encoded_shards,
+    pieces,
+    reads_in_pieces,
+)
 from saccade.data.text_sample import TextSample
-from saccade.data.token_shards import Shard, token_shards
+from saccade.data.token_shards import Shard, TokenShards, token_shards
 from saccade.data.vocabulary import Vocabulary
 from saccade.data.whole_folders import sealed_index, whole_folder
 from saccade.errors import DataError
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress
 from saccade.tasks.images import cache_folder
+from saccade.tasks.running_texts import RunningTexts
 from saccade.tasks.tokenizer import TokenizerSettings, given_tokenizer, learnt
 
 VERSION = 1  # of what is kept, and of how it is made
 KEPT_FROM = 8_000_000  # bytes of the files of a corpus
+PARALLEL_FROM = 50_000_000  # bytes that are worth starting processes for
 Kept = TypeVar("Kept")
 StoredCorpus = tuple[tuple[Ragged, ...], int, dict[str, Any]]  # and duplicates, and what else
 
@@ -41,16 +52,22 @@ StoredCorpus = tuple[tuple[Ragged, ...], int, dict[str, Any]]  # and duplicates,
 class TextCorpus:
     """Rows of files, and the texts that each makes: a pair, or one. `form` names how it makes them.
 
-    `noun` is what a row of the files is called.
+    `noun` is what a row of the files is called. `running` are the same texts where each file is
+    one, which may be too long to be held.
     """
 
     stream: TextStream[Any]
-    texts: Callable[[Iterable[Any]], Iterable[tuple[str, ...]]]
+    texts: Callable[[Iterable[Any]], Iterable[TextRow]]
     form: str
     noun: str
+    running: RunningTexts | None = None
+
+    def check(self) -> None:
+        """Stop if over as many rows are bad as may be."""
+        deque(self.stream.good() if self.running is None else self.running.texts, maxlen=0)
 
     @classmethod
-    def in_memory(cls, rows: Sequence[tuple[str, ...]], name: str) -> "TextCorpus":
+    def in_memory(cls, rows: Sequence[TextRow], name: str) -> "TextCorpus":
         """Of rows that are there already; `name` tells them from others."""
         stream = TextStream((), (name,), lambda: iter(rows), 0, lambda: len(rows))
         return cls(stream, iter, "as they are", "row")
@@ -125,25 +142,73 @@ class CorpusEncoder:
 
     def _kept(self, corpus: TextCorpus) -> StoredCorpus:
         tokenizer = hashlib.sha256(self.vocabulary.to_json().encode()).hexdigest()
-        before = state(corpus.stream.paths)
-        home = cache_folder() / f"tokens-{_key(corpus, tokenizer)}"
+        if corpus.running is not None and reads_in_pieces(self.vocabulary):
+            home = cache_folder() / f"tokens-{_key(corpus, [tokenizer, 'pieces'])}"
+            return self._kept_pieces(home, corpus, corpus.running)
         good = corpus.stream.good()
+        kept = self._shards(
+            cache_folder() / f"tokens-{_key(corpus, tokenizer)}",
+            corpus,
+            corpus.texts(good),
+            corpus.stream.count,
+            lambda: {"rows": good.count, "skipped": good.skipped},
+        )
+        return kept.columns, kept.duplicates, kept.about
+
+    def _kept_pieces(self, home: Path, corpus: TextCorpus, running: RunningTexts) -> StoredCorpus:
+        """Texts of many rows each: what is kept is of pieces, and which of them begin a text."""
+        begins = list[int]()
+
+        def rows() -> Iterator[TextRow]:
+            for place, (number, piece) in enumerate(running.pieces()):
+                if number == len(begins):
+                    begins.append(place)
+                yield (piece,)
 
         def about() -> dict[str, Any]:
+            files, skipped = running.good
+            return {"rows": len(files), "skipped": skipped, "begins": begins}
+
+        kept = self._shards(home, corpus, rows(), lambda: running.count, about)
+        (pieces,) = kept.columns
+        starts = torch.tensor([*kept.about["begins"], len(pieces)])
+        return (Ragged(pieces.flat, pieces.starts[starts]),), 0, kept.about
+
+    def _shards(
+        self,
+        home: Path,
+        corpus: TextCorpus,
+        rows: Iterable[TextRow],
+        count: Callable[[], int],
+        about: Callable[[], dict[str, Any]],
+    ) -> TokenShards:
+        """Rows as tokens on disk; `count` says about how many, `about` what else to keep."""
+        before = state(corpus.stream.paths)
+
+        def unchanged() -> dict[str, Any]:
             if state(corpus.stream.paths) != before:
                 names = joined_names(corpus.stream.names)
                 raise DataError(f"{names} changed while it was read; run the same again")
-            return {"rows": good.count, "skipped": good.skipped}
+            return about()
 
         def shards(first: int) -> Iterator[Shard]:
-            total, done = corpus.stream.count(), first
-            for shard in encoded_shards(self.vocabulary, corpus.texts(good), first=first):
+            total, done = count(), first
+            for shard in self._encoded_shards(corpus, rows, first):
                 yield shard
                 done += len(shard.marks)
                 self.progress(min(done, total), total)
 
-        kept = token_shards(home, token_type(len(self.vocabulary)), shards, about)
-        return kept.columns, kept.duplicates, kept.about
+        return token_shards(home, token_type(len(self.vocabulary)), shards, unchanged)
+
+    def _encoded_shards(
+        self, corpus: TextCorpus, rows: Iterable[TextRow], first: int
+    ) -> Iterator[Shard]:
+        """By as many processes as is worth while."""
+        large = _bytes_of(corpus.stream) >= PARALLEL_FROM
+        processes = workers() if large else 1
+        if processes == 1:
+            return encoded_shards(self.vocabulary, rows, first=first)
+        return encoded_in_parallel(self.vocabulary, rows, first=first, processes=processes)
 
     def _in_memory(self, corpus: TextCorpus) -> StoredCorpus:
         good = corpus.stream.good()
@@ -154,12 +219,44 @@ class CorpusEncoder:
         return columns, duplicates, {"rows": good.count, "skipped": good.skipped}
 
 
+class PreparedCorpus(NamedTuple):
+    """What is learnt from and what is validated on, as tokens; `notes` are lines for the user."""
+
+    vocabulary: Vocabulary
+    train: EncodedPart
+    valid: EncodedPart
+    notes: list[str]
+
+
+def prepared_corpus(
+    settings: TokenizerSettings,
+    parts: tuple[CorpusPart, CorpusPart],
+    how: Preparation,
+    *,
+    masks: bool = False,
+) -> PreparedCorpus:
+    """A corpus to train and one to validate on, encoded.
+
+    The second comes first: it is small, and what is bad in it is told before minutes have passed.
+    """
+    train, valid = parts
+    vocabulary, notes = corpus_tokenizer(settings, train, how, masks=masks, before=valid)
+    encoder = CorpusEncoder(vocabulary, how.progress)
+    second, first = encoder.encode(valid), encoder.encode(train)
+    return PreparedCorpus(vocabulary, first, second, [*notes, *encoder.notes])
+
+
 def corpus_tokenizer(
-    settings: TokenizerSettings, part: CorpusPart, how: Preparation, *, masks: bool = False
+    settings: TokenizerSettings,
+    part: CorpusPart,
+    how: Preparation,
+    *,
+    masks: bool = False,
+    before: CorpusPart | None = None,
 ) -> tuple[Vocabulary, list[str]]:
     """The run's own tokenizer, else that of what it starts from, else one learnt from the texts.
 
-    And lines for the user.
+    And lines for the user. Bad rows of the part `before` are told of before one is learnt.
     """
     given = given_tokenizer(how)
     if given is not None:
@@ -170,6 +267,8 @@ def corpus_tokenizer(
         home = cache_folder() / f"tokenizer-{_key(part.corpus, made_by)}"
 
         def fill(_: Path) -> dict[str, Any]:
+            if before is not None and before.corpus.stream.paths != part.corpus.stream.paths:
+                before.corpus.check()
             vocabulary, told = _learnt(settings, part, masks=masks)
             return {"tokenizer": vocabulary.to_json(), "told": told}
 
@@ -183,6 +282,8 @@ def corpus_tokenizer(
 def _learnt(
     settings: TokenizerSettings, part: CorpusPart, *, masks: bool
 ) -> tuple[Vocabulary, list[str]]:
+    if part.corpus.running is not None and _is_large(part.corpus.stream):
+        return _learnt_from_pieces(settings, part, part.corpus.running, masks=masks)
     sample = TextSample(part.corpus.texts(part.corpus.stream.good()))
     rows = sample.rows
     if part.chosen is not None:
@@ -196,8 +297,27 @@ def _learnt(
     return vocabulary, [f"tokenizer: trained on {len(rows):,} of {of}, drawn by chance"]
 
 
+def _learnt_from_pieces(
+    settings: TokenizerSettings, part: CorpusPart, running: RunningTexts, *, masks: bool
+) -> tuple[Vocabulary, list[str]]:
+    """The same from texts that are never held."""
+    chosen = [True] * len(running.texts)
+    if part.chosen is not None:
+        chosen = part.chosen(len(chosen)).tolist()
+    sample = TextSample((piece,) for number, piece in running.pieces() if chosen[number])
+    vocabulary = learnt(settings, (text for _, row in sample.rows for text in row), masks=masks)
+    if len(sample.rows) == sample.total:
+        return vocabulary, []
+    of = f"{sample.total:,} pieces of {PIECE:,} characters"
+    return vocabulary, [f"tokenizer: trained on {len(sample.rows):,} of {of}, drawn by chance"]
+
+
 def _is_large(stream: TextStream[Any]) -> bool:
-    return sum(path.stat().st_size for path in stream.paths) >= KEPT_FROM
+    return _bytes_of(stream) >= KEPT_FROM
+
+
+def _bytes_of(stream: TextStream[Any]) -> int:
+    return sum(path.stat().st_size for path in stream.paths)
 
 
 def _key(corpus: TextCorpus, tokenizer: Any) -> str:
@@ -215,6 +335,6 @@ def _or_told(keep: Callable[[], Kept], what: str, notes: list[str]) -> Kept | No
     except OSError as error:
         notes.append(
             f"{what} cannot be kept in {printable(cache_folder())} ({error.strerror}), and will be "
-            "made anew at every start; make room there, or name another place by SACCADE_CACHE"
+            "made anew at every start; make room there, or name another place by --cache"
         )
         return None

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -10,17 +11,16 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from saccade.data import shapes
 from saccade.data.held_out import held_out
 from saccade.data.images.augment import Augment, Flip, ResizedCrop
 from saccade.data.images.cache import ImageCache
 from saccade.data.images.counter_random import uniform
-from saccade.data.shapes import Scene
-from saccade.errors import DataError
-from saccade.tasks.base import Progress
+from saccade.errors import ConfigError, DataError
+from saccade.printable import printable
 
 CHOICE = 1 << 20  # the stream of draws that choose texts, apart from those that vary images
 SHOWN = (0.6, 1.0)  # the share of an image that is cut out
+CACHE = "SACCADE_CACHE"  # the variable that names the folder of what is kept between runs
 Augmenting = Literal["none", "flip", "crop"]
 
 
@@ -109,18 +109,6 @@ def digest(images: ImageSource) -> str:
     return made.hexdigest()
 
 
-def draw_scenes(
-    scenes: list[Scene], side: int, progress: Progress
-) -> UInt8[Tensor, "count 3 side side"]:
-    """Scenes of shapes as images, drawn now."""
-    images = torch.empty(len(scenes), 3, side, side, dtype=torch.uint8)
-    for index, scene in enumerate(scenes):
-        pixels = torch.from_numpy(shapes.render(scene, side))  # (H, W, 3)
-        images[index] = pixels.permute(2, 0, 1)
-        progress(index + 1, len(scenes))
-    return images
-
-
 def some_of_each(
     first: Int[Tensor, " boundaries"],
     images: Int[Tensor, " B"],
@@ -142,5 +130,21 @@ def some_of_each(
 
 
 def cache_folder() -> Path:
-    """Where decoded images are kept between runs; SACCADE_CACHE names another place."""
-    return Path(os.environ.get("SACCADE_CACHE") or Path.home() / ".cache" / "saccade")
+    """Where decoded images and tokens are kept between runs; SACCADE_CACHE names another place."""
+    return Path(os.environ.get(CACHE) or Path.home() / ".cache" / "saccade")
+
+
+def keep_in(folder: str) -> None:
+    """Have this process, and those that it starts, keep them in another folder."""
+    if not folder:
+        return
+    path = Path(folder).absolute()
+    try:
+        other = not stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        other = False  # it will be made
+    except (OSError, ValueError):
+        other = True
+    if other:
+        raise ConfigError(f"--cache {printable(folder)} is no folder; name one, or a new one")
+    os.environ[CACHE] = str(path)

@@ -10,6 +10,7 @@ import torch
 from saccade.data.readers import TextsRead, TextStream, read_texts, splits, stream_texts
 from saccade.errors import DataError
 from saccade.tasks.corpus import CorpusPart, TextCorpus
+from saccade.tasks.running_texts import RunningTexts
 
 HELD_OUT = 0.1  # the last part of a text without a validation split, as is usual for streams
 Unit = Literal["stream", "lines"]
@@ -45,12 +46,13 @@ def plain_text_parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
     train = _stream(source, "train")
     if "valid" in splits(Path(source.data)):
         parts = (
-            TextCorpus(stream, _alone, "texts", "text")
+            TextCorpus(stream, _alone, "texts", "text", _running(stream))
             for stream in (train, _stream(source, "valid"))
         )
         return CorpusPart(next(parts)), CorpusPart(next(parts))
     cut = _cut_single if source.unit == "stream" else _alone
-    corpus = TextCorpus(train, cut, f"held out of {source.unit}", "text")
+    running = _running(train, held_out=HELD_OUT)
+    corpus = TextCorpus(train, cut, f"held out of {source.unit}", "text", running)
     return (
         CorpusPart(
             corpus, "train", lambda n: torch.arange(n) < int(n * (1 - HELD_OUT)), _told_of_train
@@ -59,6 +61,19 @@ def plain_text_parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
             corpus, "valid", lambda n: torch.arange(n) >= int(n * (1 - HELD_OUT)), _told_of_valid
         ),
     )
+
+
+def plain_text_part(source: TextSource, split: str | None) -> CorpusPart:
+    """The same texts as `read_plain_texts` gives, as they stream."""
+    if split in ("train", "valid") and "valid" not in splits(Path(source.data)):
+        train, valid = plain_text_parts(source)
+        return train if split == "train" else valid
+    stream = _stream(source, split or "train")
+    return CorpusPart(TextCorpus(stream, _alone, "texts", "text", _running(stream)))
+
+
+def _running(stream: TextStream[str], held_out: float = 0.0) -> RunningTexts | None:
+    return RunningTexts(stream, held_out) if stream.running else None
 
 
 def _alone(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:

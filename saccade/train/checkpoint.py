@@ -5,6 +5,7 @@ of each file. It is written under a temporary name, each file through to the dis
 last; then the folder is renamed. No pickle anywhere: loading runs no code.
 """
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -13,14 +14,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
 from saccade.errors import CheckpointError, WriteError
 from saccade.printable import printable
+from saccade.train.distributed import World
 from saccade.train.files import (
     clear,
     explain,
@@ -32,6 +35,11 @@ from saccade.train.files import (
 )
 from saccade.train.manifest import MANIFEST
 
+PARTS = "shard-*.safetensors"  # of tensors that are split, as torch names them
+# Room for a tensor, by its group, name, shape and type; which follows from the plain values.
+Template = Callable[[str, str, torch.Size, torch.dtype], Tensor]
+Templates = Callable[[dict[str, Any]], Template]
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -41,13 +49,55 @@ class Checkpoint:
     tensors: dict[str, dict[str, Tensor]]
     state: dict[str, Any]
 
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"step-{self.step:08d}"
+
+
+@runtime_checkable
+class Saver(Protocol):
+    """What writes checkpoints, one after another."""
+
+    def save(self, make: Callable[[], Checkpoint], /) -> None:
+        """Write what `make` gives; every process must come here."""
+        ...
+
+    def finish(self) -> None:
+        """Wait until the last one is safe."""
+        ...
+
+
+class WholeSaver:
+    """The first process writes everything, and training goes on when it is safe."""
+
+    def __init__(self, folder: Path, world: World, *, keep: int) -> None:
+        self._folder, self._world, self._keep = folder, world, keep
+
+    def save(self, make: Callable[[], Checkpoint]) -> None:
+        if self._world.first:
+            save_checkpoint(self._folder, make(), keep=self._keep)
+
+    def finish(self) -> None:
+        """Nothing is left to wait for."""
+
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
     """Write `folder/step-N`, then delete all but it and the `keep` − 1 before it."""
-    final = folder / f"step-{checkpoint.step:08d}"
-    temporary = folder / f".tmp-{final.name}-{os.getpid()}"
+    temporary = folder / f".tmp-{checkpoint.name}-{os.getpid()}"
     contents = {f"{name}.safetensors": serialise(t) for name, t in checkpoint.tensors.items()}
-    contents["state.json"] = json.dumps({**checkpoint.state, "step": checkpoint.step}).encode()
+    contents["state.json"] = state_content(checkpoint)
+    begin(folder, temporary, size=sum(map(len, contents.values())))
+    return publish(temporary, contents, checkpoint, keep=keep)
+
+
+def state_content(checkpoint: Checkpoint) -> bytes:
+    """The plain values as they are written."""
+    return json.dumps({**checkpoint.state, "step": checkpoint.step}).encode()
+
+
+def begin(folder: Path, temporary: Path, *, size: int = 0) -> None:
+    """Make a folder to write a checkpoint to, and clear away what kills have left."""
     refuse_link(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,16 +105,33 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
             with suppress(OSError):  # one of somebody else's is passed over
                 clear(old)
         temporary.mkdir()
-        _write(temporary, contents)
+    except OSError as error:
+        raise WriteError(_unharmed(explain(error, temporary, size))) from error
+
+
+def publish(
+    temporary: Path,
+    contents: dict[str, bytes],
+    checkpoint: Checkpoint,
+    *,
+    keep: int,
+    listed: Mapping[str, str] | None = None,
+) -> Path:
+    """Write the rest to a folder, give it its name, and delete old ones.
+
+    `listed` are the digests of files that are there already.
+    """
+    folder = temporary.parent
+    final = folder / checkpoint.name
+    try:
+        _write(temporary, contents, listed or {})
         clear(final)  # written before by a run that was then set back by a damaged one
         temporary.rename(final)
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         size = sum(map(len, contents.values()))
-        raise WriteError(
-            f"{explain(error, temporary, size)}; earlier checkpoints are unharmed"
-        ) from error
+        raise WriteError(_unharmed(explain(error, temporary, size))) from error
     # A newer one can only be damaged: else this run would have gone on from it.
     every = sorted(folder.glob("step-*"))
     kept = [path for path in every if path <= final][-keep:]
@@ -74,7 +141,13 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> Path:
     return final
 
 
-def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+def _unharmed(trouble: str) -> str:
+    return f"{trouble}; earlier checkpoints are unharmed"
+
+
+def load_newest(
+    folder: Path, templates: Templates | None = None
+) -> tuple[Checkpoint | None, list[str]]:
     """The newest whole checkpoint, and what is wrong with newer ones.
 
     None means that there never was one; if there are only damaged ones, it raises.
@@ -82,7 +155,7 @@ def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     troubles: list[str] = []
     for candidate in sorted(folder.glob("step-*"), reverse=True):
         try:
-            return load_checkpoint(candidate), troubles
+            return load_checkpoint(candidate, templates), troubles
         except CheckpointError as error:
             troubles.append(str(error))
     if troubles:
@@ -93,8 +166,29 @@ def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, []
 
 
-def load_checkpoint(folder: Path) -> Checkpoint:
-    """Read a checkpoint after checking every byte of it."""
+def load_checkpoint(folder: Path, templates: Templates | None = None) -> Checkpoint:
+    """Read a checkpoint after checking every byte of it.
+
+    One that many processes wrote is read into tensors of the layout that `templates` give.
+    """
+    names = [name for name in _checked_files(folder) if name.endswith(".safetensors")]
+    state = read_state(folder)
+    if fnmatch.filter(names, PARTS):
+        from saccade.train.split_checkpoint import read_parts
+
+        template = whole_template if templates is None else templates(state)
+        return Checkpoint(state["step"], read_parts(folder, names, template), state)
+    tensors = {name.removesuffix(".safetensors"): read_tensors(folder / name) for name in names}
+    return Checkpoint(state["step"], tensors, state)
+
+
+def whole_template(part: str, name: str, size: torch.Size, dtype: torch.dtype) -> Tensor:
+    """Room for all of a tensor."""
+    return torch.empty(size, dtype=dtype)
+
+
+def _checked_files(folder: Path) -> list[str]:
+    """The files of a checkpoint, every byte of which is as it was written."""
     if not (folder / MANIFEST).is_file():
         raise CheckpointError(f"{folder / MANIFEST} is missing")
     manifest = read_json(folder / MANIFEST)
@@ -106,10 +200,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
             raise CheckpointError(f"{printable(path)} is missing")
         if sha256(path) != digest:
             raise CheckpointError(f"{path} is damaged: its content is not what was written")
-    state = read_state(folder)
-    names = [name for name in manifest if name.endswith(".safetensors")]
-    tensors = {name.removesuffix(".safetensors"): read_tensors(folder / name) for name in names}
-    return Checkpoint(state["step"], tensors, state)
+    return list(manifest)
 
 
 def read_state(folder: Path) -> dict[str, Any]:
@@ -172,9 +263,9 @@ def serialise(tensors: Mapping[str, Tensor]) -> bytes:
     return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
-def _write(folder: Path, contents: dict[str, bytes]) -> None:
+def _write(folder: Path, contents: dict[str, bytes], listed: Mapping[str, str]) -> None:
     for name, content in contents.items():
         write_synced(folder / name, content)
-    manifest = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    write_synced(folder / MANIFEST, json.dumps(manifest).encode())
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    write_synced(folder / MANIFEST, json.dumps({**listed, **digests}).encode())
     sync_folder(folder)

@@ -20,7 +20,12 @@ from saccade.regular import regular_file
 
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in a folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
+    sync_file(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Make what somebody has written to a file survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -5,8 +5,7 @@ that was killed and started again computes the same numbers as one that was not.
 """
 
 import math
-import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from saccade.errors import CheckpointError, RunError, out_of_memory
 from saccade.models.protocol import Capturable
@@ -30,14 +28,23 @@ from saccade.tasks.base import (
 )
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
-from saccade.train.checkpoint import Checkpoint
+from saccade.train.checkpoint import Checkpoint, Template
 from saccade.train.distributed import World
 from saccade.train.files import finite
 from saccade.train.fine_tuning import fine_tune
-from saccade.train.optimizer import make_optimizer, set_rate, state_by_parameter, step_unless
+from saccade.train.optimizer import (
+    make_optimizer,
+    numbered_names,
+    optimizer_tensors,
+    renumbered,
+    restore_optimizer,
+    set_rate,
+    step_unless,
+)
 from saccade.train.prefetch import Prefetch
 from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
+from saccade.train.sharding import WeightLayout, make_layout, recompute_blocks
 from saccade.train.statistics import Statistics
 
 MOST_SKIPPED = 50
@@ -102,27 +109,36 @@ class Trainer:
     """Weights, their average, the optimizer, and how far training has come."""
 
     def __init__(
-        self, model: nn.Module, task: Task[Any], settings: TrainSettings, world: World
+        self,
+        model: nn.Module,
+        task: Task[Any],
+        settings: TrainSettings,
+        world: World,
+        layout: WeightLayout | None = None,
     ) -> None:
         self.settings, self.task, self.world = settings, task, world
         self._still = fine_tune(model, settings)
         dtype = torch.float64 if settings.precision == "float64" else torch.float32
-        self.model = model.to(world.device, dtype)
+        self.layout = layout or make_layout(settings, world)
+        self.model = self.layout.place(model.to(dtype))
+        if settings.checkpoint_activations:
+            recompute_blocks(self.model, settings.checkpoint_activations)
         self.average = Average(self.model, settings.ema) if settings.ema else None
+        average = None if self.average is None else self.average.model
+        self.objective = self.layout.wrap(Objective(self.model, task), average)
         self.optimizer = make_optimizer(self.model, settings, world.device)
-        self.objective: nn.Module = Objective(self.model, task)
-        if world.size > 1:
-            self.objective = DistributedDataParallel(self.objective)
         if settings.compile:
             if isinstance(task, PartlyCompiled):
                 task.hide_from_compiler()
-            self.objective.compile(dynamic=None if settings.batches == "mixed" else True)
+            self.layout.compile(self.objective, fixed_shapes=settings.batches == "mixed")
         on_gpu = world.device.type == "cuda"
         self._batch = Prefetch(self._make_batch) if on_gpu else self._make_batch
         self._work = self._compute
         self.captured: CapturedUpdate | None = None
-        capturable = isinstance(model, Capturable) and model.capturable
-        if on_gpu and settings.capture and world.size == 1 and capturable:
+        capturable = isinstance(model, Capturable) and model.capturable and world.size == 1
+        # What recomputes sets random states back, and split weights come and go: neither replays.
+        capturable &= not (settings.checkpoint_activations > 0 or self.layout.splits)
+        if on_gpu and settings.capture and capturable:
             self.captured = self._work = CapturedUpdate(self._compute)
         self._non_finite = torch.zeros((), dtype=torch.bool, device=world.device)
         self._statistics = Statistics(self.model)
@@ -138,6 +154,10 @@ class Trainer:
         """The weights to validate and to keep: the average where there is one."""
         return self.model if self.average is None else self.average.model
 
+    def whole(self) -> AbstractContextManager[nn.Module]:
+        """Those, all here; every process must ask for them, for each may hold only a part."""
+        return self.layout.whole(self.kept)
+
     @property
     def finished(self) -> bool:
         patience = self.settings.patience
@@ -145,7 +165,10 @@ class Trainer:
 
     def checkpoint(self) -> Checkpoint:
         """All that changes while training."""
-        tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
+        tensors = {
+            "model": dict(self.model.state_dict()),
+            "optimizer": optimizer_tensors(self.optimizer),
+        }
         if self.average is not None:
             tensors["average"] = dict(self.average.model.state_dict())
         state: dict[str, Any] = {
@@ -157,7 +180,7 @@ class Trainer:
             "deciding": self.task.deciding._asdict(),
             "position": self.position,
             "batches_per_epoch": self.task.batches_per_epoch,
-            "parameters": self._names(),
+            "parameters": numbered_names(self.model, self.optimizer),
         }
         return Checkpoint(self.step, tensors, state)
 
@@ -173,19 +196,38 @@ class Trainer:
                 f"the checkpoint of step {checkpoint.step:,} is of another model: {reason}"
             ) from error
 
+    def templates(self, state: dict[str, Any]) -> Template:
+        """Room for each tensor of a checkpoint with this state, as this process holds it."""
+        whole, names = self.model.state_dict(), self._names(state)
+
+        def template(part: str, name: str, size: torch.Size, dtype: torch.dtype) -> Tensor:
+            called = names[int(name.partition(".")[0])] if part == "optimizer" else name
+            return self.layout.empty(whole.get(called), size, dtype)
+
+        return template
+
     def _restore(self, checkpoint: Checkpoint) -> None:
-        self.model.load_state_dict(checkpoint.tensors["model"])
+        self._load(self.model, checkpoint.tensors["model"])
         if self.average is not None:  # one that is new begins with the weights
             average = checkpoint.tensors.get("average", checkpoint.tensors["model"])
-            self.average.model.load_state_dict(average)
+            self._load(self.average.model, average)
         state, self.step = checkpoint.state, checkpoint.step
-        names = state.get("parameters", self._names())
-        self._restore_optimizer(self._renumbered(checkpoint.tensors["optimizer"], names))
+        tensors = renumbered(checkpoint.tensors["optimizer"], self._names(state), self._names({}))
+        restore_optimizer(self.optimizer, tensors, self.layout.like)
         self.position = self._same_place(state)
         before = {"loss": state["best_loss"]} if "best_loss" in state else state["best"]
         self.best = {name: value for name, value in finite(before).items() if value is not None}
         self.best_step, self.stale = state["best_step"], state["stale"]
         self.skipped, self.seen = state["skipped"], state.get("seen")
+
+    def _load(self, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+        now = model.state_dict()
+        here = {name: self.layout.like(x, now.get(name, x)) for name, x in tensors.items()}
+        model.load_state_dict(here)
+
+    def _names(self, state: dict[str, Any]) -> list[str]:
+        """Of parameters, as the optimizer numbered them then."""
+        return state.get("parameters", numbered_names(self.model, self.optimizer))
 
     def _same_place(self, state: dict[str, Any]) -> int:
         """The next micro-batch; where epochs now have other lengths, as far into this one."""
@@ -204,8 +246,8 @@ class Trainer:
         if not isinstance(self.task, SeesOnce):
             return []
         self._set_training()
-        with self._autocast():
-            return self.task.see_once(self.model, self.world.device, progress)
+        with self.layout.whole(self.model) as model, self._autocast():
+            return self.task.see_once(model, self.world.device, progress)
 
     def update(self) -> Update | Skipped:
         """One update of the weights, or none if the loss or the gradient is not finite."""
@@ -255,11 +297,11 @@ class Trainer:
             events.append(Skipped(one.step, one.positions))
         return events
 
-    def validate(self) -> Validated:
+    def validate(self, whole: nn.Module | None = None) -> Validated:
         """Held-out figures of the kept weights; remembers whether they are the best."""
-        kept = self.kept.eval()
+        kept = self.kept if whole is None else whole
         with self._autocast():
-            figures = self.task.validate(kept, self.world.device)
+            figures = self.task.validate(kept.eval(), self.world.device)
         self._set_training()
         deciding = self.task.deciding
         best = deciding.better(figures[deciding.figure], self.best.get(deciding.figure))
@@ -293,12 +335,12 @@ class Trainer:
         """
         before = self._statistics.copied()
         losses = self._backward(batches, share)
+        moving = [p for p in self.model.parameters() if p.grad is not None]
+        norm = self.layout.all_of(
+            nn.utils.get_total_norm([g for p in moving if (g := p.grad) is not None])
+        )
         if self.settings.clip:
-            norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        else:
-            norm = nn.utils.get_total_norm(
-                [g for p in self.model.parameters() if (g := p.grad) is not None]
-            )
+            nn.utils.clip_grads_with_norm_(moving, self.settings.clip, norm)
         skip = ~(losses[0].isfinite() & norm.isfinite())
         if self.settings.bad_loss == "stop":  # nor does what follows, until someone has noticed
             skip = self._non_finite.logical_or_(skip)
@@ -315,10 +357,10 @@ class Trainer:
         sums: Tensor | None = None
         for i, batch in enumerate(batches):
             last = i == len(batches) - 1
-            with self._hold_back(last), self._autocast():
+            with self.layout.hold_back(self.objective, last=last), self._autocast():
                 losses: dict[str, Tensor] = self.objective(batch)
                 loss = reduce(torch.add, losses.values()) * share
-            with self._hold_back(last):
+            with self.layout.hold_back(self.objective, last=last):
                 loss.backward()
             self._parts = list(losses)
             parts = [part.detach() * share for part in losses.values()] if len(losses) > 1 else []
@@ -331,15 +373,6 @@ class Trainer:
         self.model.train()
         for part in self._still:
             part.eval()
-
-    def _hold_back(self, last: bool) -> AbstractContextManager[Any]:
-        """Gradients travel between processes only with the last micro-batch."""
-        ddp = self.objective
-        return (
-            ddp.no_sync()
-            if isinstance(ddp, DistributedDataParallel) and not last
-            else nullcontext()
-        )
 
     def _autocast(self) -> AbstractContextManager[Any]:
         enabled = self.settings.precision == "bfloat16"
@@ -355,44 +388,6 @@ class Trainer:
             )
         if self.skipped > MOST_SKIPPED:
             raise RunError(f"{what}: not finite, like {self.skipped - 1} before; giving up")
-
-    def _optimizer_tensors(self) -> dict[str, Tensor]:
-        state = self.optimizer.state_dict()["state"]
-        return {f"{i}.{name}": t for i, parts in state.items() for name, t in parts.items()}
-
-    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
-        state = state_by_parameter(self.optimizer, tensors)
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-    def _names(self) -> list[str]:
-        """Of parameters, as the optimizer numbers them: settings decide that, and may change."""
-        names = {parameter: name for name, parameter in self.model.named_parameters()}
-        return [names[p] for group in self.optimizer.param_groups for p in group["params"]]
-
-    def _renumbered(self, tensors: dict[str, Tensor], names: list[str]) -> dict[str, Tensor]:
-        """State of the optimizer, of parameters that were numbered in the order of `names`."""
-        numbers = {name: number for number, name in enumerate(self._names())}
-        parts = ((*key.split(".", 1), tensor) for key, tensor in tensors.items())
-        return {f"{numbers[names[int(old)]]}.{name}": tensor for old, name, tensor in parts}
-
-
-class Clock:
-    """Tokens per second and time left, as of about the last two seconds."""
-
-    def __init__(self) -> None:
-        self._since, self._tokens, self._steps = time.perf_counter(), 0, 0
-        self.tokens_per_second, self.seconds_per_step = 0.0, 0.0
-
-    def tick(self, tokens: int) -> None:
-        """An update over so many tokens has ended."""
-        self._tokens += tokens
-        self._steps += 1
-        spent = time.perf_counter() - self._since
-        if spent > 2:
-            self.tokens_per_second = self._tokens / spent
-            self.seconds_per_step = spent / self._steps
-            self._since, self._tokens, self._steps = time.perf_counter(), 0, 0
 
 
 def seed_update(seed: int, step: int, rank: int) -> None:

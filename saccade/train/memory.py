@@ -10,6 +10,7 @@ from saccade.errors import ConfigError
 from saccade.models.outline import SMALLER, outline
 from saccade.train.fine_tuning import learning
 from saccade.train.settings import TrainSettings
+from saccade.train.sharding import shard_size
 
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 
@@ -19,18 +20,28 @@ def count_parameters(config: ModelConfig) -> int:
     return sum(p.numel() for p in outline(config).parameters())
 
 
-def check_memory(config: ModelConfig, settings: TrainSettings, device: torch.device) -> None:
-    """Refuse a model whose weights, gradients and optimizer alone need more than there is."""
-    model, has = outline(config), _memory(device)
+def check_memory(
+    config: ModelConfig, settings: TrainSettings, device: torch.device, processes: int = 1
+) -> None:
+    """Refuse a model whose weights, gradients and optimizer alone need more than there is.
+
+    Where they are split, a process has its share of them all, and to validate the weights alone.
+    """
+    model, has = outline(config), device_memory(device)
     count = sum(p.numel() for p in model.parameters())
     learns = sum(p.numel() for p in learning(model, settings))
     copies = 2 if settings.optimizer == "muon" else 3  # gradients, and what the optimizer keeps
     needs = count * (1 + bool(settings.ema)) + learns * copies
+    shard = shard_size(settings, processes)
+    if shard > 1:
+        needs = -(-needs // shard) + count
     needs *= 8 if settings.precision == "float64" else 4
     if needs > has:
+        split = f" in each of {shard} processes" if shard > 1 else ""
+        more = "" if shard == processes else "; or split it over more processes (--train.shard 0)"
         raise ConfigError(
             f"the model would have {count:,} weights: with gradients and the optimizer that is "
-            f"{_size(needs)}, and {device.type} has {_size(has)}; {SMALLER}"
+            f"{_size(needs)}{split}, and {device.type} has {_size(has)}; {SMALLER}{more}"
         )
 
 
@@ -38,7 +49,7 @@ def _size(count: int) -> str:
     return f"{count / (1 << 30):,.1f} GiB"
 
 
-def _memory(device: torch.device) -> int:
+def device_memory(device: torch.device) -> int:
     """Bytes of the device; what is neither a CPU nor CUDA shares the machine's, or has less."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory

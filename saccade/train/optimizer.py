@@ -1,5 +1,6 @@
 """Which rule moves which weights, and how fast."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -100,6 +101,40 @@ def step_unless(optimizer: torch.optim.Optimizer, skip: Bool[Tensor, ""]) -> Non
         optimizer.step()
     elif not skip:
         optimizer.step()
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What a checkpoint holds of each parameter, under "NUMBER.NAME"."""
+    state = optimizer.state_dict()["state"]
+    return {f"{i}.{name}": t for i, parts in state.items() for name, t in parts.items()}
+
+
+def numbered_names(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
+    """Of parameters, as the optimizer numbers them: settings decide that, and may change."""
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    return [names[p] for group in optimizer.param_groups for p in group["params"]]
+
+
+def renumbered(tensors: dict[str, Tensor], before: list[str], now: list[str]) -> dict[str, Tensor]:
+    """The same of parameters that were numbered in one order of names, and now are in another."""
+    numbers = {name: number for number, name in enumerate(now)}
+    parts = ((*key.split(".", 1), tensor) for key, tensor in tensors.items())
+    return {f"{numbers[before[int(old)]]}.{name}": tensor for old, name, tensor in parts}
+
+
+def restore_optimizer(
+    optimizer: torch.optim.Optimizer,
+    tensors: dict[str, Tensor],
+    like: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    """Go on from such tensors; `like` lays one out as its parameter is."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    state = {
+        number: {name: like(x, parameters[number]) for name, x in parts.items()}
+        for number, parts in state_by_parameter(optimizer, tensors).items()
+    }
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def state_by_parameter(

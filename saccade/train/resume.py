@@ -15,7 +15,7 @@ from saccade.train.folder import RunFolder, changes
 from saccade.train.recipe import Change, Recipe
 from saccade.train.stopping import locked
 
-ENVIRONMENT = {"torch", "python", "threads", "processes", "device"}
+ENVIRONMENT = {"torch", "python", "threads", "processes", "device", "shard"}
 # Of how to train, what a run cannot go on without; all else may change under --change.
 FIXED = {
     "train.seed": "every draw so far came from it",
@@ -85,7 +85,7 @@ def tell(differing: list[Change], trainer: Trainer) -> list[str]:
 
 def restore(trainer: Trainer, run: RunFolder) -> tuple[bool, list[str]]:
     """Go on from the newest checkpoint, if there is one, and say so."""
-    checkpoint, troubles = load_newest(run.checkpoints)
+    checkpoint, troubles = load_newest(run.checkpoints, trainer.templates)
     notes = [f"passed over: {trouble}" for trouble in troubles]
     if checkpoint is None:
         return False, notes
@@ -109,6 +109,7 @@ def fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "processes": trainer.world.size,
         "device": trainer.world.device.type,
+        **({"shard": trainer.layout.shard} if trainer.layout.splits else {}),
     }
 
 
@@ -118,8 +119,9 @@ def _digest(path: Path) -> str:
 
 def _refuse_foreign(checkpoint: Checkpoint, now: dict[str, Any], run: RunFolder) -> list[str]:
     notes: list[str] = []
-    for name, value in now.items():
-        before = checkpoint.state.get(name)
+    then = {"shard": 1, **checkpoint.state}
+    for name, value in {"shard": 1, **now}.items():
+        before = then.get(name)
         if before == value:
             continue
         if name not in ENVIRONMENT:

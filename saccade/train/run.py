@@ -17,11 +17,12 @@ from saccade.models.protocol import Packable
 from saccade.tasks.base import OtherRun, Preparation, Task
 from saccade.train.adapter import adapter_files
 from saccade.train.card import write_card
-from saccade.train.checkpoint import Checkpoint, save_checkpoint
+from saccade.train.checkpoint import Checkpoint
+from saccade.train.clock import Clock
 from saccade.train.deterministic import deterministic
-from saccade.train.distributed import World, choose_device, join_world
+from saccade.train.distributed import World, choose_device, join_world, processes_started
 from saccade.train.fine_tuning import check_fine_tuning
-from saccade.train.fit import Clock, Event, Skipped, Trainer, Update
+from saccade.train.fit import Event, Skipped, Trainer, Update
 from saccade.train.folder import RunFolder
 from saccade.train.log import HELD_OUT, Log
 from saccade.train.memory import check_memory
@@ -29,6 +30,7 @@ from saccade.train.optimizer import rate_scales
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
+from saccade.train.sharding import check_layout, shard_size
 from saccade.train.start import check_start, lineage, start
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
@@ -83,13 +85,15 @@ def train(
 
     `change` lets a run go on with other settings of how to train; `start_over` moves it aside.
     """
+    shard_size(recipe.train, processes_started())  # refuses what these processes cannot split
     recipe, stopped = _after_stages(recipe.located(), folder, watch, start_over=start_over)
     if stopped is not None:
         return stopped
     with join_world(recipe.train.device) as world, stop_on_signals() as stop:
         run, same = RunFolder(folder), recipe.train.deterministic
         speak: Watch = watch if world.first else lambda event: None
-        aside = move_aside(folder) if world.first and start_over else None
+        anew = world.first and start_over and not world.restarted(str(folder))
+        aside = move_aside(folder) if anew else None
         if aside is not None:
             speak(Note(f"what was in {folder} is now in {aside}"))
         alone = locked(folder) if world.first else nullcontext()
@@ -210,12 +214,13 @@ def _make_ready(
     recipe.task.check(recipe.model)
     smallest = recipe.task.smallest(recipe.model)
     check_fine_tuning(outline(smallest), recipe)
-    check_memory(smallest, recipe.train, world.device)
+    check_memory(smallest, recipe.train, world.device, world.size)
     rate_scales(outline(smallest), recipe.train)  # refuses a model without layers in order
+    check_layout(outline(smallest), recipe.train, world.size)
     watch(Note(recipe.task.announcement))
     task = make_task(recipe, folder, watch, begin=begin)
     recipe = replace(recipe, model=task.fit(recipe.model))
-    check_memory(recipe.model, recipe.train, world.device)
+    check_memory(recipe.model, recipe.train, world.device, world.size)
     return task, recipe
 
 
@@ -247,6 +252,7 @@ def _go_on(
 ) -> None:
     settings, first = trainer.settings, trainer.world.first
     log = Log(run.metrics, after=trainer.step, tensorboard=settings.tensorboard) if first else None
+    saver = trainer.layout.saver(run.checkpoints, keep=settings.keep)
     clock = Clock()
     if trainer.finished and not trainer.best:
         _validate(trainer, recipe, run, log, watch)
@@ -262,10 +268,11 @@ def _go_on(
         clock.tick(trainer.tokens_of_last)
         if due:
             _validate(trainer, recipe, run, log, watch)
-        if first and saves:
-            _save(trainer, run)
+        if saves:
+            saver.save(partial(_checkpoint, trainer, run))
         if asked:
             break
+    saver.finish()
     if log is not None:
         log.close()
         write_card(run, recipe, trainer.task.deciding, trainer.best, trainer.best_step)
@@ -291,13 +298,14 @@ def _tell(
 def _validate(
     trainer: Trainer, recipe: Recipe, run: RunFolder, log: Log | None, watch: Watch
 ) -> None:
-    validated = trainer.validate()
-    if log is not None:
-        log.write(validated.step, {HELD_OUT + k: v for k, v in validated.figures.items()})
-        if validated.best:
-            learnt = [name for name, p in trainer.model.named_parameters() if p.requires_grad]
-            adapter = adapter_files(trainer.kept, learnt=learnt, base=recipe.init)
-            run.save_weights(trainer.kept, beside=adapter)
+    with trainer.whole() as kept:
+        validated = trainer.validate(kept)
+        if log is not None:
+            log.write(validated.step, {HELD_OUT + k: v for k, v in validated.figures.items()})
+            if validated.best:
+                learnt = [name for name, p in trainer.model.named_parameters() if p.requires_grad]
+                adapter = adapter_files(kept, learnt=learnt, base=recipe.init)
+                run.save_weights(kept, beside=adapter)
     watch(validated)
 
 
@@ -315,8 +323,7 @@ def _logged(event: Update) -> dict[str, Any]:
     }
 
 
-def _save(trainer: Trainer, run: RunFolder) -> None:
+def _checkpoint(trainer: Trainer, run: RunFolder) -> Checkpoint:
     checkpoint = trainer.checkpoint()
     state = {**checkpoint.state, **fingerprint(trainer, run)}
-    whole = Checkpoint(checkpoint.step, checkpoint.tensors, state)
-    save_checkpoint(run.checkpoints, whole, keep=trainer.settings.keep)
+    return Checkpoint(checkpoint.step, checkpoint.tensors, state)

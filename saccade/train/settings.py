@@ -47,6 +47,10 @@ class TrainSettings:
         device: cpu, cuda, mps …; auto takes the fastest there is.
         precision: of the arithmetic; bfloat16 keeps the weights in float32.
         compile: hand the model to torch.compile: slow to start, faster after.
+        checkpoint_activations: of this share of the blocks keep the input alone and compute the
+            rest again for the gradient: less memory, at 1 a third more work, the same numbers.
+        shard: over how many processes weights, gradients and optimizer are split (FSDP2), each of
+            which then holds a part; more processes are replicas of these; 0: over all.
         capture: on a GPU, capture the step of a shape that returns and replay it.
         deterministic: on a GPU, add in one order, so that a run that was stopped goes on to the
             very same numbers; some kernels are a little slower for it.
@@ -82,6 +86,8 @@ class TrainSettings:
     device: str = "auto"
     precision: Literal["float32", "bfloat16", "float64"] = "float32"
     compile: bool = False
+    checkpoint_activations: float = 0.0
+    shard: int = 1
     capture: bool = True
     deterministic: bool = True
     bad_loss: Literal["stop", "skip"] = "stop"
@@ -92,12 +98,15 @@ class TrainSettings:
         check_positive(self, *positive)
         check_fraction(self, "beta2", "ema", "warmup_share")
         rates = ("learning_rate", "encoder_rate", "weight_decay", "clip")
-        counts = ("epochs", "warmup", "validate_every", "patience", "save_every", "freeze", "lora")
-        for name in (*rates, *counts):
+        counts = ("epochs", "warmup", "validate_every", "patience", "save_every", "freeze")
+        for name in (*rates, *counts, "lora", "shard"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must be 0 or more")
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay={self.layer_decay} must be above 0 and at most 1")
+        if not 0 <= self.checkpoint_activations <= 1:
+            share = self.checkpoint_activations
+            raise ConfigError(f"checkpoint_activations={share} must be from 0 to 1, a share")
         if not self.lora_alpha > 0:
             raise ConfigError(f"lora_alpha={self.lora_alpha} must be above 0")
         if not 0 <= self.seed < 1 << 32:
@@ -125,4 +134,6 @@ HARMLESS = {
     "device",
     "capture",
     "deterministic",
+    "checkpoint_activations",
+    "shard",
 }

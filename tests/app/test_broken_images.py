@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from saccade.app.cli import main
-from saccade.data.images import cache
+from saccade.data import journalled_files
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.recipe import Recipe, save_recipe
@@ -79,6 +79,23 @@ def test_odd_images_are_learnt_from(train: Train, tmp_path: Path) -> None:
     assert code == 0, told
     assert f"{len(GOOD) + len(odd())} images" in told
     assert "bad" not in told
+
+
+def test_images_are_kept_where_the_command_says(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_data(tmp_path / "data", {})
+    code, told = train(data, "--cache", str(tmp_path / "trained"))
+    assert code == 0, told
+    arguments = ["eval", str(tmp_path / "run"), "--split", "valid", "--device", "cpu"]
+    arguments += ["--cache", str(tmp_path / "scored")]
+    monkeypatch.setattr(sys, "argv", ["saccade", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert len(list((tmp_path / "trained").glob("images-*/pixels"))) == 2
+    assert len(list((tmp_path / "scored").glob("images-*/pixels"))) == 1
+    assert not (tmp_path / "kept").exists()
 
 
 def test_every_broken_image_is_named_with_its_row_and_training_stops(
@@ -175,6 +192,7 @@ CHANGES: dict[str, tuple[bytes, list[dict[str, object]]]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_images_only(train: Train, tmp_path: Path) -> None:
     data = write_data(tmp_path / "data", {})
     assert train(data)[0] == 0
@@ -199,7 +217,7 @@ def test_a_full_disk_while_images_are_kept_is_one_line_and_leaves_nothing(
 
     data = write_data(tmp_path / "data", {})
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "sync", full)
+        patch.setattr(journalled_files, "sync", full)
         code, told = train(data)
     assert code != 0
     need = len(GOOD) * 3 * SIDE**2
@@ -223,7 +241,7 @@ def test_killed_while_images_are_kept_it_begins_again_to_the_same_numbers(
         stderr=subprocess.DEVNULL,
     )
     try:
-        while not list(kept.glob("*.tmp/images.npy")):
+        while not list(kept.glob("*.tmp/journal.jsonl")):
             assert process.poll() is None
             time.sleep(0.005)
     finally:

@@ -132,6 +132,7 @@ def test_eval_says_how_each_class_fares_and_draws_what_is_confused(
     assert (code, "no split 'nowhere'" in err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "json", "html"])
 def test_a_look_shows_what_a_class_came_from(
     classifier: Path, images: Path, tmp_path: Path, capsys: Capture, ending: str

@@ -58,6 +58,7 @@ def test_a_mistake_gives_one_line_and_exit_code_2(
     assert "Traceback" not in captured.err
 
 
+@pytest.mark.slow
 def test_list_knows_every_recipe(monkeypatch: Patch, capsys: Capture) -> None:
     assert run(["list", "--json"], monkeypatch) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -79,6 +80,7 @@ def test_list_knows_every_recipe(monkeypatch: Patch, capsys: Capture) -> None:
     assert (described["parameters"], described["vocabulary"]) == sizes["rnn-lm"]
 
 
+@pytest.mark.slow
 def test_the_list_and_the_help_of_train_name_every_recipe_within_80_columns(
     monkeypatch: Patch, capsys: Capture
 ) -> None:

@@ -80,6 +80,7 @@ def every_run(
     return [*map(request.getfixturevalue, RUNS), *joint.values(), drawer]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "eval", "look"])
 def test_every_option_of_every_kind_has_a_help_text(
     command: str, every_run: list[Path], monkeypatch: Patch, capsys: Capture
@@ -126,6 +127,7 @@ TRAINED = (  # a recipe of each kind, and of the user's data where these ask for
 )
 
 
+@pytest.mark.slow
 def test_every_option_that_a_message_names_is_there(
     every_run: list[Path], monkeypatch: Patch, capsys: Capture
 ) -> None:
@@ -133,12 +135,13 @@ def test_every_option_that_a_message_names_is_there(
     commands = [[name, run] for name in ("predict", "eval", "look") for run in runs]
     commands += [["train", name] for name in TRAINED]
     commands += [["export"], ["serve"], ["describe"], ["demo"], ["compare"], ["figures"]]
+    commands += [["plan", "transformer"]]
     pages = (help_of(monkeypatch, capsys, *command) for command in commands)
     known = {name for page in pages for name in re.findall(r"--[a-z][\w.-]*\w", page)}
     root = Path(saccade.__file__).parent
     files = [path for path in root.rglob("*.py") if "bench" not in path.parts]
     named = {name: path.name for path in files for name in advised(path)}
-    others = {"--help", "--version", "--nproc-per-node"}
+    others = {"--help", "--version", "--nproc-per-node", "--max-restarts"}  # two of torchrun
     assert {name: named[name] for name in set(named) - known - others} == {}
 
 

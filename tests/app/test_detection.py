@@ -261,6 +261,7 @@ def test_a_look_shows_where_objects_were_looked_for(
         assert "←" in told
 
 
+@pytest.mark.slow
 def test_a_split_goes_on_one_page_with_what_is_true(
     detector: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:

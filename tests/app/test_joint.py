@@ -265,6 +265,7 @@ def test_eval_prints_a_table_keeps_it_and_gives_json(
     assert (code, told[kind] in out, "valid" in out) == (0, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fitting", "joint"])
 def test_the_pointing_game_is_played_beside_the_scores(
     joint: dict[str, Path], kind: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
@@ -295,6 +296,7 @@ def test_the_pointing_game_is_played_beside_the_scores(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "json", "html"])
 @pytest.mark.parametrize("which", ["referring", "cells", "joint"])
 def test_a_look_is_saved_in_every_form(
@@ -329,6 +331,7 @@ def test_a_look_is_saved_in_every_form(
         assert said.startswith(f"{ASKED} → ")
 
 
+@pytest.mark.slow
 def test_a_page_of_a_split_tells_what_is_right(
     joint: dict[str, Path], tmp_path: Path, capsys: Capture
 ) -> None:
@@ -375,10 +378,11 @@ def test_python_looks_at_what_it_predicted(
     assert look.matrix.columns == ["the image", "1", "2", "3"]
     assert look.save(tmp_path / "x.html").stat().st_size > 100_000
     assert look.matrix.weights.sum(dim=1).tolist() == pytest.approx([1.0] * len(look.matrix.rows))
-    pieces = model.look(images / "0.png", ASKED, BOXES, units="pieces")
+    pieces = model.look(Image.open(images / "0.png"), ASKED, BOXES, units="pieces")
     assert len(pieces.matrix.rows) >= len(look.matrix.rows)
     assert look._repr_html_().startswith("<iframe")
     assert look._repr_png_().startswith(b"\x89PNG")
+    assert len(repr(look)) < 400, "a notebook stores it"
     document = look.film.document()
     regions = document.looks[0].regions
     assert regions is not None

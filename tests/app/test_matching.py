@@ -156,6 +156,7 @@ def test_eval_tells_how_classes_fare_that_nobody_has_learnt(
     assert (found["images"], found["template"]) == (2, "a photo of a {}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["resnet-nano", "vit-nano"])
 def test_look_shows_where_in_the_image_the_likeness_came_from(
     matcher: Path, vit: Path, images: Path, encoder: str, tmp_path: Path, capsys: Capture

@@ -127,6 +127,7 @@ def test_a_changed_setting_can_be_taken_up_or_the_run_started_over(
 # Presets and sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in RECIPES])
 def test_every_preset_is_a_recipe_of_its_own_size(name: str) -> None:
     chosen = recipe(name)
@@ -159,6 +160,7 @@ def test_sizes_are_those_of_the_vocabulary_that_is_told(
         assert (told["vocabulary"], told["parameters"]) == (2000, 2_067_200)
 
 
+@pytest.mark.slow
 def test_the_list_says_what_its_sizes_assume(monkeypatch: Patch, capsys: Capture) -> None:
     assert run(["list"], monkeypatch) == 0
     captured = capsys.readouterr()

@@ -276,6 +276,7 @@ def test_a_run_whose_labels_do_not_fit_is_refused(runs: dict[str, Path], tmp_pat
             saccade.load(broken)
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_a_run_that_filled_hidden_words(
     filler: Path, runs: dict[str, Path], tmp_path: Path
 ) -> None:

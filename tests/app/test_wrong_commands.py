@@ -17,6 +17,7 @@ from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from tests.app.conftest import QUICK
 from tests.app.drawer_runs import drawer_run
+from tests.app.wrong_cluster_commands import CLUSTERS
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
 from tests.app.wrong_detection_commands import OBJECTS
@@ -27,13 +28,14 @@ from tests.app.wrong_joint_commands import JOINT
 from tests.app.wrong_masked_commands import MASKED
 from tests.app.wrong_matching_commands import MATCHING
 from tests.app.wrong_reconstruction_commands import RECONSTRUCTION
+from tests.app.wrong_scale_commands import SCALE
 from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
 SEEING = [*CLASSES, *DRAWINGS, *OBJECTS, *JOINT, *MATCHING, *RECONSTRUCTION]
-EVERY = [*MOST, *FIGURES, *SEEING, *MASKED, *STARTS, *UNDERSTANDING]
+EVERY = [*MOST, *FIGURES, *SEEING, *MASKED, *SCALE, *CLUSTERS, *STARTS, *UNDERSTANDING]
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 

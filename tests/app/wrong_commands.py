@@ -61,6 +61,8 @@ TRAIN = [
     Wrong("train rnn-lm --train.steps 1.5", "error parsing --train.steps"),
     Wrong("train rnn-lm --train.device moon", "device='moon' cannot be used here", RNN),
     Wrong("train rnn-lm --data nowhere", "nowhere does not exist"),
+    Wrong("train rnn-lm --cache good.txt", "--cache good.txt is no folder; name one"),
+    Wrong("train rnn-lm --data no-*.tar", "no-*.tar names no file that exists"),
     Wrong("train rnn-lm --init nowhere", "nowhere is not there; name a run, a folder with"),
     Wrong("train rnn-lm --init folder", "folder holds none of: model.safetensors"),
     Wrong(f"{RNN} --init good.txt", "good.txt is not a file of weights, or holds more", RNN),

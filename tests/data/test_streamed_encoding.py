@@ -16,6 +16,7 @@ from saccade.data.streamed_encoding import (
     encoded_shards,
     pieces,
     reads_in_pieces,
+    streamed_pieces,
 )
 from saccade.data.vocabulary import CONTROL, Level, Vocabulary
 
@@ -73,6 +74,12 @@ def test_tokens_are_those_of_encoding_all_at_once(
         ragged = encoder.encode(iter(texts))
         assert read(ragged) == trained.encode_all(texts)
         assert ragged.flat.dtype == torch.uint16
+
+
+@given(text=st.lists(word, max_size=30).map(" ".join), size=st.integers(1, 40))
+def test_pieces_are_the_same_however_the_text_comes(text: str, size: int) -> None:
+    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    assert list(streamed_pieces(chunks)) == list(pieces(text))
 
 
 @given(st.lists(word, max_size=30).map(" ".join))

@@ -74,6 +74,7 @@ def test_confusion_is_what_a_plain_search_counts(scene: Scene, threshold: float)
     assert as_cells(counts) == cells_by_hand(scene, threshold, own_class=False)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 999), st.floats(0, 1))
 def test_confusion_is_what_a_plain_search_counts_where_much_is_right(
     seed: int, threshold: float

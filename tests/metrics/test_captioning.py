@@ -26,6 +26,7 @@ def scores(images: Corpus) -> dict[str, float]:
     return caption_scores([c for c, _ in images], [r for _, r in images])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(corpus)
 def test_they_are_those_of_the_coco_evaluation(images: Corpus) -> None:

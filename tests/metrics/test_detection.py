@@ -123,16 +123,19 @@ def agrees(scene: Scene) -> None:
     assert {name: vars(scores)[name] for name in FIGURES} == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(scenes())
 def test_figures_are_those_of_a_plain_reckoning(scene: Scene) -> None:
     agrees(scene)
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_figures_are_those_of_a_plain_reckoning_where_much_is_right(seed: int) -> None:
     agrees(random_scene(seed))
 
 
+@pytest.mark.slow
 @given(scenes())
 def test_figures_and_curves_of_each_class_are_those_of_a_plain_reckoning(scene: Scene) -> None:
     scores = measured(scene)

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ConfigError
-from saccade.metrics.translation import _bleu, _installed, choose_tokenizer, score_translations
+from saccade.metrics.translation import (
+    TranslationScorer,
+    _bleu,
+    _installed,
+    choose_tokenizer,
+    score_translations,
+)
 
 HYPOTHESES = [
     "the cat sat on the mat .",
@@ -52,6 +58,19 @@ def test_each_band_of_length_is_scored_as_its_own_corpus() -> None:
     short = sacrebleu.corpus_bleu(HYPOTHESES[::2], [REFERENCES[::2]]).score
     long = sacrebleu.corpus_bleu(HYPOTHESES[1:2], [REFERENCES[1:2]]).score
     assert scores.bleu_by_length == {"1-5": short, "21-30": long}
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=9), st.integers(1, 4))
+def test_a_corpus_in_parts_scores_as_the_whole(rows: list[int], size: int) -> None:
+    hypotheses, references = ([side[row] for row in rows] for side in (HYPOTHESES, REFERENCES))
+    words = [7 + 10 * row for row in rows]
+    scorer = TranslationScorer("13a", "for words between blanks")
+    for first in range(0, len(rows), size):
+        part = slice(first, first + size)
+        scorer.add(hypotheses[part], references[part], words[part])
+    assert scorer.scores() == score_translations(hypotheses, references, words)
+    assert scorer.scores().bleu == sacrebleu.corpus_bleu(hypotheses, [references]).score
+    assert scorer.scores().chrf == sacrebleu.corpus_chrf(hypotheses, [references]).score
 
 
 @given(st.lists(st.integers(1, 20_000), min_size=1, max_size=12))

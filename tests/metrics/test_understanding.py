@@ -202,6 +202,7 @@ def test_without_the_extra_glue_says_what_to_install(monkeypatch: pytest.MonkeyP
     assert importlib.import_module("saccade.data.submission")
 
 
+@pytest.mark.slow
 def test_the_libraries_are_imported_only_for_a_figure() -> None:
     script = (
         "import sys\n"

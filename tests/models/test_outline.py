@@ -21,6 +21,7 @@ def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
         assert count == sum(p.numel() for p in PRESETS[name].build().parameters())
 
 
+@pytest.mark.slow
 def test_an_outline_draws_no_numbers_and_loads_no_compiler() -> None:
     """Which would take a second or two of every command that loads a run."""
     code = (

@@ -250,11 +250,63 @@ def test_no_room_is_a_line_and_no_failure(tmp_path: Path, cache: Path) -> None:
     task = Translation(settings(data), HOW)
     assert task.report[2:] == [
         f"{what} cannot be kept in {cache} (File exists), and will be made anew at every start; "
-        "make room there, or name another place by SACCADE_CACHE"
+        "make room there, or name another place by --cache"
         for what in ("a tokenizer", "tokens")
     ]
     assert task.fingerprint() == kept.fingerprint()
     assert same(batches(task), batches(kept))
+
+
+def test_bad_rows_of_validation_are_told_before_anything_is_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_pairs(tmp_path / "data", PAIRS)
+    write_pairs(data, [("good", "bon"), ("bad", " ")], "valid")
+    monkeypatch.setattr(corpora, "learnt", lambda *_, **__: pytest.fail("learnt from train"))
+    with pytest.raises(DataError, match=r"valid\.en \+ valid\.fr: 1 bad row"):
+        Translation(settings(data), HOW)
+
+
+def test_with_a_tokenizer_validation_is_encoded_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_pairs(tmp_path / "data", PAIRS)
+    write_pairs(data, PAIRS[:5], "valid")
+    run = tmp_path / "run"
+    run.mkdir()
+    for name, raw in Translation(settings(data), HOW).assets().items():
+        (run / name).write_bytes(raw)
+    write_pairs(data, [("good", "bon"), ("bad", " ")], "valid")
+    read = list[str]()
+    encoded = corpora.CorpusEncoder.encode
+
+    def noted(self: Any, part: Any) -> Any:
+        read.append(part.corpus.stream.paths[0].stem)
+        return encoded(self, part)
+
+    monkeypatch.setattr(corpora.CorpusEncoder, "encode", noted)
+    with pytest.raises(DataError, match=r"valid\.en \+ valid\.fr: 1 bad row"):
+        Translation(settings(data), Preparation(budget=64, seed=3, folder=run))
+    assert read == ["valid"]
+
+
+@pytest.mark.slow
+def test_several_processes_encode_to_the_same_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_pairs(tmp_path / "data", PAIRS)
+    alone = Translation(settings(data), HOW)
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "other"))
+    monkeypatch.setattr(corpora, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(corpora, "workers", lambda: 2)
+    monkeypatch.setattr(corpora, "encoded_shards", lambda *_, **__: pytest.fail("alone"))
+    together = Translation(settings(data), HOW)
+    assert together.fingerprint() == alone.fingerprint()
+    kept = [
+        sorted(path.read_bytes() for path in home.glob("tokens-*/[tsm]*"))
+        for home in (tmp_path / "cache", tmp_path / "other")
+    ]
+    assert kept[0] == kept[1]
 
 
 def test_a_tokenizer_trained_on_a_sample_says_so(

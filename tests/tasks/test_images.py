@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +10,9 @@ from torch import Tensor
 
 from saccade.data.images.cache import CacheSettings, image_cache
 from saccade.data.images.members import Member
+from saccade.errors import ConfigError
 from saccade.tasks.captioning.data import Captioned
-from saccade.tasks.images import digest
+from saccade.tasks.images import cache_folder, digest, keep_in
 from tests.data.images_made import picture
 
 
@@ -48,3 +50,18 @@ def test_a_cache_is_what_is_in_it_wherever_it_came_from(tmp_path: Path) -> None:
         made.append(digest(cache))
     assert made[0] == made[1]
     assert len(set(made)) == 3
+
+
+def test_what_is_kept_lies_where_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "one"))
+    keep_in("")
+    assert cache_folder() == tmp_path / "one"
+    monkeypatch.chdir(tmp_path)
+    keep_in("two")
+    assert cache_folder() == tmp_path / "two"
+    (tmp_path / "file").write_text("")
+    for wrong in ("file", "file/below", "\0"):
+        with pytest.raises(ConfigError, match=r"^--cache .* is no folder; name one, or a new one$"):
+            keep_in(wrong)

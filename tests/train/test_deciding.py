@@ -50,6 +50,7 @@ def test_better_is_strictly_better_and_no_number_never_is(higher: bool) -> None:
     assert not deciding.better(math.nan, None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_decided_by_accuracy")
 def test_the_weights_of_the_highest_figure_are_kept_and_the_card_says_so(
     data: Path, tmp_path: Path
@@ -69,6 +70,7 @@ def test_the_weights_of_the_highest_figure_are_kept_and_the_card_says_so(
     assert (state["best_step"], state["stale"]) == (10, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_decided_by_accuracy")
 def test_patience_follows_the_deciding_figure(data: Path, tmp_path: Path) -> None:
     outcome = train(small_recipe(data, patience=3), tmp_path, lambda event: None)

@@ -1,21 +1,23 @@
 """Many processes compute what one does; if one dies, all end, and the run goes on from there."""
 
-import json
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
+from many import distance, launch
 from member import recipe_of
-from safetensors.torch import load_file
-from small import ignore, losses, same_run, train_noting, write_corpus
+from small import ignore, losses, same_run, small_recipe, train_noting, write_corpus
 
-from saccade.errors import ConfigError
-from saccade.train.distributed import World, choose_device, join_world
+from saccade.errors import ConfigError, TrainingError
+from saccade.train import distributed
+from saccade.train.distributed import World, choose_device, join_world, lost_another, meet
 from saccade.train.run import train
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -25,20 +27,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "language": ("language", {"accumulate": 1}),
     "language, accumulated": ("language", {"accumulate": 2}),
 }
-
-
-def launch(data: Path, plan: list[dict[str, Any]], *, timeout: float = 90) -> int:
-    """Two processes, as torchrun starts them."""
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    member = [str(Path(__file__).with_name("member.py")), str(data), json.dumps(plan)]
-    command = [*torchrun, "--nproc-per-node", "2", *member]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    try:
-        return process.wait(timeout)
-    finally:
-        process.terminate()  # it takes its workers along, which a kill would not
-        process.wait()
 
 
 def life(folder: Path, case: str, **more: Any) -> dict[str, Any]:
@@ -70,33 +58,6 @@ def one(folder: Path, data: Path) -> Path:
     for case, (kind, change) in CASES.items():
         train(recipe_of(data, kind, change), folder / "one" / case, ignore)
     return folder / "one"
-
-
-class Distance(NamedTuple):
-    """The largest difference between the last weights (and averages) of two runs.
-
-    The biases of keys stand apart. Softmax ignores what they add, so their gradient is zero but for
-    rounding, and Adam divides that noise by its ε = 1e-8: they drift by about 1e-11, and nothing
-    depends on it.
-    """
-
-    weights: float
-    key_biases: float
-
-
-def distance(first: Path, second: Path) -> Distance:
-    found: dict[bool, list[float]] = {False: [], True: []}
-    for part in ("model", "average"):
-        name = f"checkpoints/step-00000020/{part}.safetensors"
-        if (first / name).exists():
-            ours, theirs = load_file(first / name), load_file(second / name)
-            assert ours.keys() == theirs.keys()
-            assert {tensor.dtype for tensor in ours.values()} == {torch.float64}
-            for key in ours:
-                gap = (ours[key] - theirs[key]).abs().max().item()
-                found[key.endswith("to_k.bias")].append(gap)
-    assert len(found[False]) > 10
-    return Distance(max(found[False]), max(found[True]))
 
 
 @pytest.mark.slow
@@ -159,6 +120,71 @@ def test_others_wait_as_long_as_one_reads_and_the_first_alone_speaks(tmp_path: P
     assert ended.returncode == 0, ended.stderr
     for once in ("making sentences", "batches to an epoch", "step      2", "trained: "):
         assert ended.stderr.count(once) == 1, ended.stderr
+
+
+def met(store: Any, size: int, *, late: int = 0) -> set[str]:
+    """The names that so many processes have agreed on; one of them comes late."""
+
+    def come(rank: int) -> str:
+        time.sleep(0.2 * (rank == late))
+        return meet(store.clone(), rank, size)
+
+    with ThreadPoolExecutor(size) as threads:
+        return set(threads.map(come, range(size)))
+
+
+def test_processes_meet_again_where_torchrun_has_kept_its_store() -> None:
+    """With what those of before, of whom one may never have come, have left in it."""
+    everyone: Any = dist
+    store = everyone.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+    (first,) = met(store, 3)
+    store.set("saccade/hello/1", "one that died before it was answered")
+    names = [met(store, 3, late=late) for late in (0, 1, 2)]
+    assert all(len(name) == 1 for name in names)
+    assert len({first, *(name.pop() for name in names)}) == 4
+
+
+def test_a_restart_is_not_a_new_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    everyone: Any = dist
+    cpu, launch = torch.device("cpu"), everyone.HashStore()
+    assert not World(0, 1, cpu).restarted("runs/a")
+    assert not World(0, 2, cpu, launch).restarted("runs/a")
+    assert World(0, 2, cpu, launch).restarted("runs/a")  # though nobody here has counted it
+    assert not World(0, 2, cpu, launch).restarted("runs/b")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert World(0, 1, cpu).restarted("runs/a")
+
+
+@pytest.mark.slow
+def test_a_restart_does_not_start_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, run = small_recipe(write_corpus(tmp_path / "data"), steps=2), tmp_path / "run"
+    train(recipe, run, ignore, start_over=True)
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    train(recipe, run, ignore, start_over=True)
+    assert not (tmp_path / "run.1").exists()
+    monkeypatch.delenv("TORCHELASTIC_RESTART_COUNT")
+    train(recipe, run, ignore, start_over=True)
+    assert (tmp_path / "run.1").exists()
+
+
+def test_that_another_process_is_lost_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = RuntimeError("[/x/gloo/pair.cc:5] Connection closed by peer [::1]:2. Check\nGLHF")
+    assert lost_another(gone)
+    assert lost_another(dist.DistNetworkError("reset"))
+    assert not lost_another(RuntimeError("shapes differ"))
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    everyone: Any = dist
+    alone = everyone.HashStore(), 0, 2
+    monkeypatch.setattr(distributed, "rendezvous", lambda *_, **__: iter([alone]))
+    monkeypatch.setattr(distributed, "meet", lambda *_: "here")
+    monkeypatch.setattr(dist, "init_process_group", lambda *_, **__: None)
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: None)
+    said = r"process 0 of 2 lost another one \(Connection closed by peer \[::1\]:2\); the same"
+    with pytest.raises(TrainingError, match=rf"{said} .*--max-restarts"), join_world("cpu"):
+        raise gone
+    with pytest.raises(RuntimeError, match="shapes differ"), join_world("cpu"):
+        raise RuntimeError("shapes differ")
 
 
 def test_alone_a_sum_is_the_value_itself() -> None:

@@ -17,7 +17,7 @@ from saccade.errors import RunError
 from saccade.train.average import Average
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
-from saccade.train.fit import Clock, Skipped, Trainer, Update, seed_update
+from saccade.train.fit import Skipped, Trainer, Update, seed_update
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
 from saccade.train.schedule import learning_rate
@@ -202,6 +202,7 @@ def test_what_others_draw_in_between_changes_nothing(data: Path) -> None:
     assert all(a.equal(b) for a, b in zip(weights(one.model), weights(other.model)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
 def test_restoring_a_checkpoint_restores_everything_that_later_updates_depend_on(
     optimizer: str, data: Path
@@ -302,20 +303,3 @@ def test_what_is_not_finite_touches_neither_weights_nor_optimizer_nor_average(
     monkeypatch.undo()
     assert isinstance(one.update(), Update)
     assert all(tensor.isfinite().all() for tensor in everything(one))
-
-
-def test_the_clock_tells_tokens_and_time_of_the_last_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    clock = Clock()
-    for seconds, tokens in ((0.5, 50), (1.0, 400)):
-        now[0] += seconds
-        clock.tick(tokens)
-    assert clock.tokens_per_second == 0  # not known before two seconds have passed
-    for seconds, tokens in ((1.5, 600), (1.0, 100), (1.5, 900)):
-        now[0] += seconds
-        clock.tick(tokens)
-    assert clock.tokens_per_second == 400  # of the last 2.5 s
-    assert clock.seconds_per_step == 1.25

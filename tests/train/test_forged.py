@@ -26,6 +26,7 @@ def run(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 800.0])
 def test_a_run_whose_validation_is_no_number_ends_with_a_plain_statement(
     value: float, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -63,11 +63,27 @@ def test_what_is_needed_is_counted_in_copies_of_the_weights(
 ) -> None:
     config, how = PRESETS["rnn-lm-nano"], TrainSettings(**settings)
     needs = count_parameters(config) * 4 * copies
-    monkeypatch.setattr("saccade.train.memory._memory", lambda device: needs)
+    monkeypatch.setattr("saccade.train.memory.device_memory", lambda device: needs)
     check_memory(config, how, CPU)
-    monkeypatch.setattr("saccade.train.memory._memory", lambda device: needs - 1)
+    monkeypatch.setattr("saccade.train.memory.device_memory", lambda device: needs - 1)
     with pytest.raises(ConfigError, match=f"{needs / (1 << 30):,.1f} GiB"):
         check_memory(config, how, CPU)
+
+
+def test_where_weights_are_split_each_process_needs_its_share_and_once_all_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config, how = PRESETS["rnn-lm-nano"], TrainSettings(shard=4)
+    count = count_parameters(config)
+    needs = (count * 4 // 4 + count) * 4
+    monkeypatch.setattr("saccade.train.memory.device_memory", lambda device: needs)
+    check_memory(config, how, CPU, 8)
+    monkeypatch.setattr("saccade.train.memory.device_memory", lambda device: needs - 1)
+    said = r"GiB in each of 4 processes, .*; or split it over more processes \(--train.shard 0\)"
+    with pytest.raises(ConfigError, match=said):
+        check_memory(config, how, CPU, 8)
+    with pytest.raises(ConfigError, match=r"GiB, and cpu has .*--model.depth[^;]*$"):
+        check_memory(config, TrainSettings(), CPU)
 
 
 @pytest.mark.parametrize("seed", [-1, 1 << 32, 1 << 64])

@@ -83,6 +83,7 @@ def recipe(tmp_path: Path, detr: Path) -> Recipe:
     return Recipe(about="small", system="", lecture="", model=model, task=task, train=TRAIN)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_and_asks_nobody_again(
     tmp_path: Path, detr: Path, asked: dict[str, int]
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_run_that_was_stopped_goes_on_and_asks_nobody_again(
     assert losses(halves) == losses(whole)
 
 
+@pytest.mark.slow
 def test_and_computes_the_same_where_all_that_was_kept_is_gone(
     tmp_path: Path, detr: Path, cache: Path
 ) -> None:
@@ -112,6 +114,7 @@ def test_and_computes_the_same_where_all_that_was_kept_is_gone(
     assert hashes(halves) == hashes(whole)
 
 
+@pytest.mark.slow
 def test_detectors_that_are_none_are_refused_in_a_line(tmp_path: Path, detr: Path) -> None:
     nowhere = tmp_path / "nowhere"
     with pytest.raises(ConfigError) as raised:

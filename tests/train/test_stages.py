@@ -124,3 +124,13 @@ def test_stages_that_cannot_be_are_refused(recipe: Recipe) -> None:
     table = {**to_table(recipe), "stages": [{"option": "dvae"}]}
     with pytest.raises(ConfigError, match="here: stages must be a list of tables"):
         from_table(table, where="here")
+
+
+@pytest.mark.parametrize("how", [{"shard": 3}, {"shard": 3, "optimizer": "muon"}])
+def test_what_cannot_be_split_is_refused_before_a_stage_is_trained(
+    how: dict[str, Any], tmp_path: Path
+) -> None:
+    recipe = replace(RECIPES["dalle"], train=replace(RECIPES["dalle"].train, **how))
+    with pytest.raises(ConfigError, match="shard=3 does not divide the number of processes, 1"):
+        train(recipe, tmp_path / "run", lambda event: None)
+    assert list(tmp_path.iterdir()) == []

@@ -94,6 +94,7 @@ def test_any_model_can_start_from_a_run_of_its_own_kind(tmp_path: Path) -> None:
     assert not any("missing" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_needs_its_start_no_more_and_is_the_same_run(tmp_path: Path) -> None:
     start = tmp_path / "start.safetensors"
     save_file(weights(classes=8).state_dict(), start)

@@ -73,6 +73,7 @@ def test_a_language_model_goes_on_with_other_data(texts: Path, first: Path, tmp_
     assert same[0] == same[1]
 
 
+@pytest.mark.slow
 def test_options_change_the_sizes_that_come_along(first: Path, tmp_path: Path) -> None:
     out = f"--out {tmp_path / 'run'}"
     chosen, _ = told("gpt", f"--init={first} {out} --model.depth 3 --model.dropout 0.1")
@@ -93,6 +94,7 @@ def test_what_is_no_start_or_of_another_family_changes_no_size(first: Path, tmp_
     assert adopted(asked, tmp_path / "run") == asked
 
 
+@pytest.mark.slow
 def test_a_run_that_was_begun_has_its_sizes_though_its_start_is_gone(
     texts: Path, first: Path, tmp_path: Path
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_run_that_was_begun_has_its_sizes_though_its_start_is_gone(
         train(anew, tmp_path / "run", ignore, start_over=True)
 
 
+@pytest.mark.slow
 def test_weights_alone_bring_no_tokenizer(texts: Path, first: Path, tmp_path: Path) -> None:
     """The way to learn another one."""
     recipe = language(texts / "other.txt", first / "model.safetensors")
@@ -119,6 +122,7 @@ def test_weights_alone_bring_no_tokenizer(texts: Path, first: Path, tmp_path: Pa
     assert learnt != (first / "tokenizer.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_tokenizer_that_disagrees_with_its_weights_is_refused_with_both_numbers(
     texts: Path, first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +251,7 @@ def test_a_start_of_another_kind_of_model_is_refused_as_ever(
         train(replace(recipe, task=task, train=quick), tmp_path / "run", ignore)
 
 
+@pytest.mark.slow
 def test_in_python_it_is_the_same(texts: Path, first: Path, tmp_path: Path) -> None:
     import saccade
 

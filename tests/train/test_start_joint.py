@@ -145,6 +145,7 @@ def test_the_stream_of_words_is_then_that_bert(kind: str, tmp_path: Path) -> Non
         torch.testing.assert_close(z, head, atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_its_tokenizer_comes_along_and_it_is_said(folder: Path, tmp_path: Path) -> None:
     asked = recipe(JointPretrainingSettings(**SIZES), folder)
     assert adopted(asked, tmp_path / "run") == asked  # a BERT does not say how two streams meet
@@ -173,6 +174,7 @@ def test_a_roberta_counts_its_places_otherwise_and_is_refused(tmp_path: Path) ->
         load_pretrained(Vilbert(SMALL), tmp_path)
 
 
+@pytest.mark.slow
 def test_from_a_bert_of_our_own(tmp_path: Path) -> None:
     bert = BertConfig(width=16, depth=3, heads=2, hidden=24, longest=40, dropout=0.0)
     (tmp_path / "texts.txt").write_text("a red circle is left of a blue square\n" * 40)
@@ -204,6 +206,7 @@ SECOND: dict[str, tuple[TaskSettings, set[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SECOND)
 def test_from_pre_training_to_what_it_was_for(kind: str, pretrained: Path, tmp_path: Path) -> None:
     task, fresh = SECOND[kind]

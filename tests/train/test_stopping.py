@@ -89,6 +89,7 @@ print("never", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
     "work",
@@ -112,6 +113,7 @@ def test_a_command_that_is_stuck_ends_within_a_second(number: signal.Signals, wo
     assert time.monotonic() - begun < 15  # of which a loaded machine needs some to start
 
 
+@pytest.mark.slow
 def test_what_is_saving_is_not_cut_short() -> None:
     work = "time.sleep(2); print(request.signal, flush=True)"
     script = STUCK.format(before="request.saving = True", number=15, work=work)

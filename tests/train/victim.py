@@ -57,8 +57,8 @@ def watch_steps() -> None:
 
 def before_step(step: int, _: int) -> None:
     """The gradient is there, the weights are still the old ones."""
-    clip = torch.nn.utils.clip_grad_norm_
-    torch.nn.utils.clip_grad_norm_ = lambda *a: die() if Now.step == step else clip(*a)
+    clip = torch.nn.utils.clip_grads_with_norm_
+    torch.nn.utils.clip_grads_with_norm_ = lambda *a: die() if Now.step == step else clip(*a)
 
 
 def after_step(step: int, _: int) -> None:

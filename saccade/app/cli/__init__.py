@@ -66,6 +66,12 @@ COMMANDS = {
         "settings and size of a recipe or a model preset; how far a run has come",
         "saccade.app.cli.listing:describe_command",
     ),
+    "plan": Command(
+        "RECIPE",
+        "what training would cost: memory, updates, hours, disk",
+        "saccade.app.cli.plan:plan_command",
+        parses=True,
+    ),
     "figures": Command(
         "C1 … C14",
         "the lectures' claims, each measured and drawn; all of them with `all`",

@@ -18,6 +18,7 @@ from saccade.app.bench.look import LookBench, LookCost, errors, run_look_bench, 
 from saccade.app.bench.pretrain import PretrainBench
 from saccade.app.bench.race import or_dash
 from saccade.app.bench.rnn import RnnBench
+from saccade.app.bench.scale import ScaleBench
 from saccade.app.bench.settings import RaceSettings, Result
 from saccade.app.bench.timing import machine_name
 from saccade.app.bench.train import TrainBench
@@ -39,6 +40,7 @@ Measure Saccade beside what a user would pick instead, in the same run.
   joint     an update of a ViLBERT and one reading, beside torch's own layers
   draw      images drawn by a DALL·E, beside DALLE-pytorch
   rnn       an RNN with attention beside a loop over single words
+  scale     an update of a GPT as large as one GPU holds, and what split weights cost
   growth    how cost grows with length, number of sentences and width
   look      attention with statistics of where it looks beside the fused kernel
 
@@ -55,6 +57,7 @@ BENCHES: dict[str, type[RaceSettings] | type[LookBench]] = {
     "joint": JointBench,
     "draw": DrawBench,
     "rnn": RnnBench,
+    "scale": ScaleBench,
     "growth": GrowthBench,
     "look": LookBench,
 }

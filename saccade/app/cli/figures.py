@@ -8,10 +8,9 @@ import tyro
 from saccade.app.cli.output import duration, print_json, say, show_table, tell, warnings_said
 from saccade.app.figures import CLAIMS
 from saccade.app.figures.claim import LectureClaim
+from saccade.app.figures.claim_figure import ClaimFigure, workshop
 from saccade.app.figures.finding import ClaimReport
-from saccade.app.figures.page import HOLDS
 from saccade.app.figures.report import PAGE, measured, write_report
-from saccade.app.figures.workshop import Workshop
 from saccade.errors import ConfigError
 from saccade.printable import printable
 from saccade.train.distributed import choose_device
@@ -44,15 +43,11 @@ def figures_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print what was found as JSON.
     """
-    if seeds < 1:
-        raise ConfigError(f"seeds={seeds} must be at least 1")
-    if not 0 < budget <= 1:
-        raise ConfigError(f"budget={budget} must be above 0 and at most 1")
+    work = workshop(out, seeds=seeds, budget=budget, device=device)
     if not claims:
         _list()
         return
     chosen = _chosen(claims)
-    work = Workshop(out, tuple(range(seeds)), device, budget)
     choose_device(device)  # refuses one that is not there, before any work
     if len(chosen) > 1:
         say(f"{len(chosen)} claims, about {_about(chosen)} on two CPU cores if nothing is there")
@@ -95,5 +90,4 @@ def _list() -> None:
 def _tell(report: ClaimReport) -> None:
     finding = report.finding
     show_table(finding.rows, head=finding.head)
-    _, words = HOLDS[finding.holds]
-    tell(f"{report.key} {words}: {finding.verdict}")
+    tell(str(ClaimFigure(report)))

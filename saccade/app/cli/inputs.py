@@ -9,11 +9,11 @@ import re
 import shlex
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from saccade.app.cli.output import say
 from saccade.app.look.settings import LookSettings
@@ -24,11 +24,14 @@ from saccade.errors import ConfigError, DataError, WriteError
 
 STANDARD_INPUT = "-"
 LOOKS = (".html", ".svg", ".png", ".json")
-CHUNK = 2048  # lines of a file that are answered together
+FIRST_WINDOW = 64  # lines that are answered together: soon at first, then more at a time
+WINDOW = 2048
+WINDOW_CHARACTERS = 1 << 22  # of long lines fewer
 _READ = 1 << 20  # bytes of standard input that are taken at once, if so many are ready
 _FILE_LIKE = re.compile(r"\S+\.[A-Za-z][A-Za-z0-9]{1,6}")
 Line = str | None
 Check = Callable[[str], object]
+Piece = TypeVar("Piece")
 
 
 def unchecked(text: str) -> None:
@@ -41,7 +44,8 @@ class BadLines:
     def __init__(self, allowed: int) -> None:
         if allowed < 0:
             raise ConfigError(f"skip_bad={allowed} is below 0; give the number of lines to allow")
-        self.allowed, self.problems = allowed, list[Problem]()
+        self.allowed, self.count = allowed, 0
+        self.first: Problem | None = None
 
     def take(self, row: str | Problem, number: int = 0, check: Check = unchecked) -> Line:
         """The text of a row; None for a blank one, and for a bad one, which is counted."""
@@ -52,67 +56,117 @@ class BadLines:
         except DataError as error:
             row = Problem("text", number, str(error))
         if row.reason != "empty":
-            self.problems.append(row)
+            self.count += 1
+            self.first = self.first or row
         return None
 
     def stop(self, what: str = "") -> None:
         """Refuse to go on with too many."""
-        bad = len(self.problems)
-        if bad > self.allowed:
+        if self.count > self.allowed:
             raise DataError(
-                f"{self.problems[0]} ({counted(bad, 'bad line')}{what}); mend it, or pass "
-                f"--skip-bad {bad} to answer with a blank line"
+                f"{self.first} ({counted(self.count, 'bad line')}{what}); mend it, or pass "
+                f"--skip-bad {self.count} to answer with a blank line"
             )
 
     def tell(self) -> None:
-        if self.problems:
-            say(f"{counted(len(self.problems), 'bad line')} skipped")
+        if self.count:
+            say(f"{counted(self.count, 'bad line')} skipped")
+
+
+class GivenTexts:
+    """Texts of the command line."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    @property
+    def total(self) -> int | None:
+        return len(self.texts)
+
+    def windows(self, bad: BadLines, check: Check) -> Iterator[list[Line]]:
+        return _checked(iter(self.texts), bad, check)
+
+
+class LinesOfFile:
+    """Lines of a file. A first pass counts them and refuses bad ones; a second gives them."""
+
+    def __init__(self, path: Path, bad: BadLines) -> None:
+        self.path, self.total = path, 0
+        for self.total, row in enumerate(text_rows(path), start=1):
+            bad.take(row)
+
+    def windows(self, bad: BadLines, check: Check) -> Iterator[list[Line]]:
+        texts = (row if isinstance(row, str) else None for row in text_rows(self.path))
+        return _checked(texts, bad, check)
+
+
+def _checked(texts: Iterator[Line], bad: BadLines, check: Check) -> Iterator[list[Line]]:
+    """What is known to be text in windows, as far as `check` lets it pass."""
+    first = 1
+    for window in in_windows(texts, size=lambda text: len(text or "")):
+        numbered = enumerate(window, start=first)
+        some = [
+            None if text is None else bad.take(text, number, check) for number, text in numbered
+        ]
+        bad.stop(" so far" if len(window) >= FIRST_WINDOW else "")
+        yield some
+        first += len(window)
+
+
+def in_windows(texts: Iterable[Piece], *, size: Callable[[Piece], int]) -> Iterator[list[Piece]]:
+    """Ever more of them together, up to WINDOW, and to WINDOW_CHARACTERS of a `size` for each."""
+    window, most, characters = list[Piece](), FIRST_WINDOW, 0
+    for text in texts:
+        window.append(text)
+        characters += size(text)
+        if len(window) >= most or characters >= WINDOW_CHARACTERS:
+            yield window
+            window, most, characters = [], min(2 * most, WINDOW), 0
+    if window:
+        yield window
 
 
 @dataclass(frozen=True)
 class InputLines:
-    """Texts in the order in which they were given; `total` is None if that is not known yet."""
+    """Texts in the order in which they were given; `total` is None if that is not known yet.
 
-    parts: list["list[Line] | StandardInput"]
+    Of a file or of standard input never more than a window is held.
+    """
+
+    parts: list["GivenTexts | LinesOfFile | StandardInput"]
     bad: BadLines
 
     @property
     def total(self) -> int | None:
-        known = [len(part) for part in self.parts if isinstance(part, list)]
-        return sum(known) if len(known) == len(self.parts) else None
+        known = [part.total for part in self.parts]
+        return None if None in known else sum(total or 0 for total in known)
 
     def batches(self, check: Check = unchecked) -> Iterator[list[Line]]:
         """Many lines at once where many are there, each at once where each is waited for."""
         for part in self.parts:
-            if isinstance(part, StandardInput):
-                yield from part.batches(self.bad, check)
-                continue
-            for first in range(0, len(part), CHUNK):
-                some = [
-                    line if line is None else self.bad.take(line, number, check)
-                    for number, line in enumerate(part[first : first + CHUNK], start=first + 1)
-                ]
-                self.bad.stop()
-                yield some
+            yield from part.windows(self.bad, check)
         self.bad.tell()
 
 
 class StandardInput:
     """Lines as they come in."""
 
-    def batches(self, bad: BadLines, check: Check) -> Iterator[list[Line]]:
+    total: int | None = None
+
+    def windows(self, bad: BadLines, check: Check) -> Iterator[list[Line]]:
         if sys.stdin.isatty():
             say("a text a line; Ctrl-D ends")
         numbers = count(1)
-        for raw in _ready_lines():
-            batch: list[Line] = []
-            for line in raw:
-                number = next(numbers)
-                batch.append(bad.take(_row(line, number), number, check))
-                if len(bad.problems) > bad.allowed:
-                    yield batch[:-1]
-                    bad.stop(" so far")
-            yield batch
+        for ready in ready_lines():
+            for window in in_windows(ready, size=len):
+                batch: list[Line] = []
+                for line in window:
+                    number = next(numbers)
+                    batch.append(bad.take(_row(line, number), number, check))
+                    if bad.count > bad.allowed:
+                        yield batch[:-1]
+                        bad.stop(" so far")
+                yield batch
 
 
 def _row(line: bytes, number: int) -> str | Problem:
@@ -123,15 +177,16 @@ def _row(line: bytes, number: int) -> str | Problem:
         return Problem("standard input", number, str(bad))
 
 
-def _ready_lines() -> Iterator[list[bytes]]:
-    """All lines that are there, as soon as there are any."""
+def ready_lines(begun: bytes = b"") -> Iterator[list[bytes]]:
+    """All lines that are there, as soon as there are any; `begun` was read of them before."""
     stream: Any = sys.stdin.buffer
-    rest = b""
-    while piece := stream.read1(_READ):
+    rest, piece = b"", begun or stream.read1(_READ)
+    while piece:
         *whole, rest = (rest + piece).split(b"\n")
         rest = rest[: MAX_LINE + 1]  # too long already: no need to hold all of it
         if whole:
             yield [line.removesuffix(b"\r") for line in whole]
+        piece = stream.read1(_READ)
     if rest:
         yield [rest.removesuffix(b"\r")]
 
@@ -139,13 +194,13 @@ def _ready_lines() -> Iterator[list[bytes]]:
 def input_lines(given: tuple[str, ...], text: tuple[str, ...], *, skip_bad: int = 0) -> InputLines:
     """Every text; a file gives its lines, and - standard input's, as does nothing at all."""
     bad = BadLines(skip_bad)
-    parts: list[list[Line] | StandardInput] = []
+    parts: list[GivenTexts | LinesOfFile | StandardInput] = []
     for one in given or (() if text else (STANDARD_INPUT,)):
         path = None if one == STANDARD_INPUT else file_named(one)
         if one == STANDARD_INPUT:
             parts.append(StandardInput())
         elif path is not None:
-            parts.append([bad.take(row) for row in text_rows(path)])
+            parts.append(LinesOfFile(path, bad))
         else:
             _add(parts, one)
     for one in text:
@@ -156,11 +211,12 @@ def input_lines(given: tuple[str, ...], text: tuple[str, ...], *, skip_bad: int 
     return InputLines(parts, bad)
 
 
-def _add(parts: list[list[Line] | StandardInput], text: str) -> None:
-    if parts and isinstance(parts[-1], list):
-        parts[-1].append(text)
-    else:
-        parts.append([text])
+def _add(parts: list[GivenTexts | LinesOfFile | StandardInput], text: str) -> None:
+    last = parts[-1] if parts else None
+    if not isinstance(last, GivenTexts):
+        last = GivenTexts()
+        parts.append(last)
+    last.texts.append(text)
 
 
 def one_text(given: tuple[str, ...], text: tuple[str, ...], *, skip_bad: int = 0) -> str:

@@ -5,30 +5,40 @@ from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 
-from saccade.app.cli.options import call
+from saccade.app.cli.options import call, value_of
 from saccade.app.cli.output import show_help
 from saccade.app.kinds import HOMES, kind_for, kind_named
 from saccade.app.kinds.base import Kind
 from saccade.errors import ConfigError, RunError
+from saccade.tasks.images import keep_in
 from saccade.train.folder import RunFolder
 
+RAY = "--ray"
 HELP = """usage: saccade {verb} RUN … [OPTIONS]
 
 {about}
 
 {kinds}
 
-`saccade {verb} RUN --help` lists the options of that run's kind with their values."""
+`saccade {verb} RUN --help` lists the options of that run's kind with their values.{more}"""
+WITH_RAY = """
+With --ray the workers of a Ray cluster answer files (docs/scale.md)."""
 
 
 def predict(arguments: list[str]) -> int:
     """Use a trained model."""
+    if RAY in arguments and not {"-h", "--help"} & set(arguments):
+        from saccade.app.cluster.predicting import predict_with_ray
+
+        call(predict_with_ray, arguments, prog="saccade predict")
+        return 0
     return _of_run("predict", "Use a trained model.", arguments, lambda kind: kind.predict)
 
 
 def evaluate(arguments: list[str]) -> int:
     """Score a trained model."""
     about = "Score a run on data that it was not trained on."
+    keep_in(value_of("--cache", arguments))
     return _of_run("eval", about, arguments, lambda kind: kind.evaluate)
 
 
@@ -47,7 +57,8 @@ def _of_run(
         kinds = "\n\n".join(
             f"{name}:\n{indent(_teaching(command(kind_named(name))), '  ')}" for name in HOMES
         )
-        show_help(HELP.format(verb=verb, about=about, kinds=kinds))
+        more = WITH_RAY if verb == "predict" else ""
+        show_help(HELP.format(verb=verb, about=about, kinds=kinds, more=more))
         return 0 if arguments else 2
     kind = kind_for(RunFolder(run).load_recipe().task)
     call(command(kind), arguments, prog=f"saccade {verb}")

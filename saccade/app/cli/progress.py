@@ -64,7 +64,7 @@ class TrainingProgress:
             case Note(text):
                 self._print(text)
             case DataProgress(done, total):
-                self._tell(f"images {done:,}/{total:,}")
+                self._tell(f"data {done:,}/{total:,}")
             case Update():
                 self._update(event)
             case Validated(step, figures, best):

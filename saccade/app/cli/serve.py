@@ -2,6 +2,7 @@
 
 import tyro
 
+from saccade.app.cluster.connect import RaySettings
 from saccade.app.serve.settings import ServeSettings
 from saccade.errors import ConfigError
 
@@ -24,6 +25,7 @@ def serve_command(
     port: int = 8000,
     token: str = "",
     settings: ServeSettings = ServeSettings(),  # noqa: B008
+    ray: RaySettings = RaySettings(),  # noqa: B008
     device: str = "auto",
     verbose: bool = False,
     browser: bool = False,
@@ -39,6 +41,7 @@ def serve_command(
         port: port to listen on; 0 takes any that is free.
         token: what clients must know; where others can reach the server, one is made if need be.
         settings: limits.
+        ray: replicas in a Ray cluster.
         device: cpu, cuda …; auto takes the fastest there is.
         verbose: print a line for every request.
         browser: open the page when it is ready.
@@ -53,4 +56,9 @@ def serve_command(
             f"serving needs {missing}, which is not installed: pip install 'saccade[serve]'"
         ) from error
     at = At(host, port, token)
+    if ray.ray:
+        from saccade.app.cluster.serving import serve_on_ray
+
+        serve_on_ray(runs, settings, at, ray, device=device, verbose=verbose, browser=browser)
+        return
     serve(runs, settings, at, device=device, verbose=verbose, browser=browser)

@@ -1,7 +1,7 @@
 """`saccade train transformer --data my-corpus/`: train a recipe, or go on with a run."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any, Generic, TypeVar
@@ -11,11 +11,14 @@ import tyro
 from saccade.app.cli.options import parse, value_of
 from saccade.app.cli.output import duration, say, show_help
 from saccade.app.cli.progress import training_shown
+from saccade.app.cluster.connect import RaySettings
 from saccade.config import ModelConfig
 from saccade.errors import ConfigError
 from saccade.tasks.base import TaskSettings
+from saccade.tasks.images import keep_in
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES, recipe
+from saccade.train.resume import move_aside
 from saccade.train.run import TrainingOutcome, train
 from saccade.train.settings import TrainSettings
 from saccade.train.start import adopted
@@ -47,7 +50,12 @@ to the same numbers. --change goes on with other --train.… settings, and
                                               of the recipe most like it
   torchrun --nproc-per-node 4 -m saccade train transformer
                                               many processes; without dropout
-                                              equal to one but for rounding
+                                              equal to one but for rounding;
+                                              --train.shard 0 splits the weights
+                                              over them, --max-restarts 3 brings
+                                              back a run that lost a process
+  saccade train transformer --ray --ray-workers 4
+                                              the same by Ray (docs/scale.md)
 
 recipes:
 {recipes}
@@ -68,8 +76,12 @@ class Options(Generic[M, T]):
     """Start from another run, a Hugging Face or timm folder, hf:owner/name, or a weights file."""
     change: Flag = False
     """Go on with a run whose --train.… settings are now others; the run keeps a record of it."""
+    cache: str = ""
+    """Folder for tokens and decoded images, kept between runs; else SACCADE_CACHE names it."""
     start_over: Flag = False
     """Move what is in --out aside (to OUT.1, OUT.2, …) and train anew."""
+    ray: Annotated[RaySettings, tyro.conf.arg(name="")] = field(default_factory=RaySettings)
+    """Processes of a Ray cluster."""
 
 
 def train_command(arguments: list[str]) -> int:
@@ -81,9 +93,25 @@ def train_command(arguments: list[str]) -> int:
     if name.startswith("-"):
         raise ConfigError(f"name a recipe first: saccade train RECIPE {' '.join(arguments)}")
     chosen, options = parse_options(name, recipe(name), arguments[1:])
+    keep_in(options.cache)
+    if options.ray.ray:
+        return _train_on_ray(chosen, options)
     over = {"change": options.change, "start_over": options.start_over}
     outcome = run_training(chosen, run_folder(options.out), **over)
     return 128 + outcome.signal if outcome.signal else 0
+
+
+def _train_on_ray(chosen: Recipe, options: Options[Any, Any]) -> int:
+    """The same training by workers of Ray, which tell how it goes in the run's own metrics."""
+    from saccade.app.cluster.training import train_on_ray
+
+    out = run_folder(options.out)
+    if options.start_over and (aside := move_aside(out)) is not None:
+        say(f"what was in {out} is now in {aside}")
+    say(f"training with {options.ray.ray_workers} Ray workers; {out}/metrics.jsonl has the losses")
+    train_on_ray(chosen, out, options.ray, change=options.change)
+    say(f"trained: {out}")
+    return 0
 
 
 def run_folder(out: str) -> Path:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -50,8 +51,9 @@ class SmallDecoder(nn.Module):
         return self.norm(x) @ self.embedding.weight.T
 
 
+@cache
 def sentences_of(split: str, count: int) -> Sentences:
-    """English sentences of one length, as words."""
+    """English sentences of one length, as words; made once for all seeds."""
     settings = LinguaSettings(shortest=LENGTH, longest=LENGTH)
     every = (tuple(words(pair.source)) for pair in pairs(split, 2 * count, settings))
     return list(itertools.islice((one for one in every if len(one) == LENGTH + 1), count))

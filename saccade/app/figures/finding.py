@@ -81,6 +81,12 @@ class ClaimReport:
     seeds: tuple[int, ...]
     ran: tuple[str, ...]
     finding: Finding
+    budget: float = 1.0
+
+    @property
+    def share(self) -> str:
+        """What is said where the runs were smaller than a verdict needs."""
+        return "" if self.budget == 1 else f", with {self.budget:.0%} of updates and items"
 
     @property
     def name(self) -> str:

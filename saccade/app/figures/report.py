@@ -34,6 +34,7 @@ def measured(claim: LectureClaim, work: Workshop) -> ClaimReport:
         seeds=work.seeds,
         ran=tuple(work.ran),
         finding=finding,
+        budget=work.budget,
     )
 
 

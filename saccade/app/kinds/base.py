@@ -153,12 +153,14 @@ class HeldOut:
         data: score on other data than the run's own; a single file is scored as a whole.
         skip_bad: this many bad rows are skipped and counted; the run's own number by default.
         keep: keep the scores in the run, for `saccade compare`.
+        cache: folder for tokens and decoded images, kept between runs; else SACCADE_CACHE names it.
     """
 
     split: str = ""
     data: str = ""
     skip_bad: int | None = None
     keep: bool = False
+    cache: str = ""
 
     def __post_init__(self) -> None:
         if self.keep and self.data:

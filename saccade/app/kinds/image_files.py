@@ -6,9 +6,11 @@ An image that cannot be read is told and passed over; the others are answered al
 import glob
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from saccade.app.cli.inputs import ready_lines
 from saccade.app.cli.output import counting, json_list, say, tell
 from saccade.data.images.members import Member
 from saccade.data.readers.images.named import holds_images, named_images
@@ -35,6 +37,7 @@ class ImageTool(Protocol):
 Row = dict[str, Any]
 Fields = Iterable[tuple[str, ...]]
 STANDARD_INPUT = "-"
+HEAD = 1 << 16  # bytes of standard input that tell whether it is an image
 PATTERN = "*?["
 # How the files of images begin that Pillow is asked to read here.
 MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"RIFF")
@@ -51,34 +54,53 @@ def check_images(given: tuple[str, ...]) -> None:
         raise ConfigError("- is standard input alone; leave the other names out")
 
 
-def _expanded(given: tuple[str, ...]) -> Iterator[str | bytes]:
-    """Every name there is for a pattern; of standard input the image, or the names in it."""
-    for one in given:
-        if one == STANDARD_INPUT:
-            raw = sys.stdin.buffer.read()
-            if not raw.strip():
-                raise DataError("standard input is empty; give an image, or names of files")
-            if raw.startswith(MAGIC):
-                yield raw
-            else:
-                lines = raw.decode(errors="surrogateescape").splitlines()
-                yield from (line for line in lines if line.strip())
-        elif any(mark in one for mark in PATTERN) and not Path(one).exists():
-            names = sorted(glob.glob(one, recursive=True))
-            if not names:
-                raise DataError(f"no file is named like {printable(one)}; look at the pattern")
-            yield from names
-        else:
-            yield one
-
-
 def given_images(given: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Every image that is named, with its name; or why there is none."""
-    for one in _expanded(given):
-        if isinstance(one, bytes):
-            yield "standard input", one
-        else:
-            yield from named_images([one])
+    return chain.from_iterable(image_batches(given, 1))
+
+
+def image_batches(given: tuple[str, ...], size: int) -> Iterator[list[tuple[str, Any]]]:
+    """The same, so many at once at most; none is decoded yet.
+
+    Of names on standard input those that are there, as soon as there are any.
+    """
+    if given == (STANDARD_INPUT,):
+        for some in _standard_input():
+            yield from _cut(iter(some), size)
+    else:
+        yield from _cut(named_images(chain.from_iterable(map(_matching, given))), size)
+
+
+def _cut(images: Iterator[tuple[str, Any]], size: int) -> Iterator[list[tuple[str, Any]]]:
+    while some := list(islice(images, size)):
+        yield some
+
+
+def _standard_input() -> Iterator[Iterable[tuple[str, Any]]]:
+    """The image, or images of the names that come in."""
+    stream: Any = sys.stdin.buffer
+    begun: bytes = stream.read1(HEAD)
+    if begun.startswith(MAGIC):
+        yield [("standard input", begun + stream.read())]
+        return
+    empty = True
+    for lines in ready_lines(begun):
+        names = [line.decode(errors="surrogateescape") for line in lines if line.strip()]
+        if names:
+            empty = False
+            yield named_images(names)
+    if empty:
+        raise DataError("standard input is empty; give an image, or names of files")
+
+
+def _matching(one: str) -> list[str]:
+    """Every name there is for a pattern; a name itself."""
+    if not any(mark in one for mark in PATTERN) or Path(one).exists():
+        return [one]
+    names = sorted(glob.glob(one, recursive=True))
+    if not names:
+        raise DataError(f"no file is named like {printable(one)}; look at the pattern")
+    return names
 
 
 def texts(row: Row, alone: bool) -> Fields:
@@ -101,24 +123,22 @@ def predict_images(
     It gives a table for each image; `fields` makes lines of one, which has none beside it or some.
     What is written elsewhere `prints` nothing.
     """
-    images = list(given_images(given))
-    alone = len(images) == 1 and len(given) == 1 and not holds_images(Path(given[0]))
+    batches, total = image_batches(given, tool.batch), _count(given)
+    first = next(batches)  # there is one: without any image an error was raised
+    alone = _alone(given, first, total)
     done = failed = 0
     # On a terminal the captions themselves are the progress.
     with (
         counting(doing, shown=not (prints and sys.stdout.isatty())) as progress,
         json_list(wanted=json) as add,
     ):
-        for first in range(0, len(images), tool.batch):
-            some = [(n, _read(tool, n, image)) for n, image in images[first : first + tool.batch]]
+        for images in chain([first], batches):
+            some = [(name, _read(tool, name, image)) for name, image in images]
             said = iter(predict([image for _, image in some if not isinstance(image, DataError)]))
             for name, one in some:
                 if isinstance(one, DataError):
                     failed += 1
-                    if alone:
-                        raise one
-                    say(str(one))
-                    row = {"file": name, "error": str(one)}
+                    row = _told(name, one, alone)
                 else:
                     row = {"file": name, **next(said)}
                 if json:
@@ -128,9 +148,29 @@ def predict_images(
                     for line in fields(row, alone):
                         tell(*of, *line)
             done += len(some)
-            progress(done, len(images))
+            progress(done, total)
     if failed:
-        raise SomeFailedError(f"{failed:,} of {len(images):,} images could not be read")
+        raise SomeFailedError(f"{failed:,} of {done:,} images could not be read")
+
+
+def _told(name: str, error: DataError, alone: bool) -> Row:
+    """Say that an image cannot be read; where there is no other, that is all there is to say."""
+    if alone:
+        raise error
+    say(str(error))
+    return {"file": name, "error": str(error)}
+
+
+def _count(given: tuple[str, ...]) -> int | None:
+    """How many images there are; None if nobody knows yet."""
+    return None if given == (STANDARD_INPUT,) else sum(1 for _ in given_images(given))
+
+
+def _alone(given: tuple[str, ...], first: list[tuple[str, Any]], total: int | None) -> bool:
+    """Whether there is one image, so that nobody need be told which; names may be any number."""
+    if total is None:
+        return isinstance(first[0][1], bytes)
+    return total == 1 and len(given) == 1 and not holds_images(Path(given[0]))
 
 
 def _read(tool: ImageTool, name: str, image: Path | Member | bytes | DataError) -> Any:

@@ -36,11 +36,11 @@ from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document, language_look, text_side
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.data.readers import splits
-from saccade.data.streamed_encoding import encode_ragged
 from saccade.data.three_sentences import SENTENCES
-from saccade.tasks.base import Progress
+from saccade.tasks.base import Progress, silent
+from saccade.tasks.corpus import CorpusEncoder
 from saccade.tasks.figures import loss_figures
-from saccade.tasks.language.task import LanguageSettings, read_language, texts_loss
+from saccade.tasks.language.task import LanguageSettings, language_part, texts_loss
 from saccade.tasks.language.writer import Generated, Writer
 from saccade.train.recipe import Recipe
 
@@ -236,14 +236,14 @@ def evaluate(
     writer, settings = model.tool, held_out.settings(model.tool.settings)
     network: Any = writer.model
     split = held_out.choose(settings, splits)
-    texts, _ = read_language(settings, split)
-    encoded = encode_ragged(writer.vocabulary, texts)
+    encoder = CorpusEncoder(writer.vocabulary, silent)
+    (encoded,), _ = encoder.encode(language_part(settings, split))
     special = writer.vocabulary.special
     loss = texts_loss(network, encoded, special, settings.unit, writer.device)
     found: dict[str, Any] = {
         "split": split or Path(settings.data).name,
-        "texts": len(texts),
-        "tokens": len(encoded.flat),
+        "texts": len(encoded),
+        "tokens": int(encoded.lengths.sum()),
         **loss_figures(loss),
         "bits_per_token": loss / log(2),
     }

@@ -31,13 +31,13 @@ from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.masked import masked_document, masked_look
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.data.readers import splits
-from saccade.data.streamed_encoding import encode_ragged
 from saccade.errors import ConfigError, DataError
-from saccade.tasks.base import Progress
+from saccade.tasks.base import Progress, silent
+from saccade.tasks.corpus import CorpusEncoder
 from saccade.tasks.masked.blanks import BlankWord, FilledText
 from saccade.tasks.masked.figures import masked_figures
 from saccade.tasks.masked.filler import BlankFiller
-from saccade.tasks.masked.task import MaskedSettings, fixed_masking, read_masked, text_rows
+from saccade.tasks.masked.task import MaskedSettings, fixed_masking, masked_part, text_rows
 from saccade.train.recipe import Recipe
 
 
@@ -176,10 +176,10 @@ def evaluate(
     filler, settings = model.tool, held_out.settings(model.tool.settings)
     network: Any = filler.model
     split = held_out.choose(settings, splits)
-    texts, _ = read_masked(settings, split)
+    (texts,), _ = CorpusEncoder(filler.vocabulary, silent).encode(masked_part(settings, split))
     longest = filler.fills.longest or 1 << 30
     masking = fixed_masking(settings, filler.vocabulary)
-    tokens = encode_ragged(filler.vocabulary, texts)
+    tokens = texts.end_to_end()
     rows = text_rows(settings, filler.vocabulary, tokens, longest=longest, seed=0)
     kept = rows.where((rows.lengths <= longest) & (masking.words(rows) > 0))
     if not len(kept):

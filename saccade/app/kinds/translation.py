@@ -1,11 +1,9 @@
 """Translation: sentences in, sentences out, and which source words each word looked at."""
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, overload
 
-import torch
 import tyro
 from torch import nn
 
@@ -37,16 +35,14 @@ from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.app.look.translation import translation_document, translation_look
 from saccade.attention.look.glance import Glance
-from saccade.data.lingua import AlignedPair
 from saccade.data.readers import splits
-from saccade.data.words import length_in_words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
-from saccade.metrics.alignment import alignment_error_rate, best_links
-from saccade.metrics.translation import Tokenize, score_translations
+from saccade.metrics.translation import Tokenize
 from saccade.tasks.base import Progress, silent
-from saccade.tasks.figures import loss_figures
-from saccade.tasks.translation.task import Corpus, TranslationSettings, pairs_loss, read_corpus
+from saccade.tasks.translation.evaluate import Comparing, evaluate_translations
+from saccade.tasks.translation.scored_pairs import ScoredPairs, scored_pairs
+from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.translation.translator import Translated, Translator
 from saccade.train.recipe import Recipe
 
@@ -238,36 +234,14 @@ def evaluate(
 ) -> dict[str, Any]:
     """Every score by name."""
     name, corpus = _corpus(model, held_out, languages)
-    sources, references = map(list, zip(*corpus.pairs))
-    begun = time.perf_counter()
-    predictions = model.predict(sources, progress=progress, **vars(how))
-    seconds = time.perf_counter() - begun
-    texts = [prediction.text for prediction in predictions]
-    scores = score_translations(
-        texts,
-        references,
-        [length_in_words(text) for text in sources],
-        lowercase=lowercase,
-        tokenize=tokenize,
-        ter_seconds=ter_seconds,
-    )
-    tool: Any = model.tool
-    loss = pairs_loss(tool.model, tool.vocabulary, corpus.pairs, tool.device)
-    found = {
-        "split": name,
-        "sentences": len(sources),
-        **vars(scores),
-        **loss_figures(loss),
-        "exact": sum(a == b for a, b in zip(texts, references)) / len(texts),
-        "seconds": seconds,
-        "beam": how.beam,
-    }
-    return found | (_alignment(tool, corpus.aligned) if corpus.aligned and tool.looks else {})
+    comparing = Comparing(lowercase=lowercase, tokenize=tokenize, ter_seconds=ter_seconds)
+    given: dict[str, Any] = {"how": how, "comparing": comparing, "progress": progress}
+    return {"split": name, **evaluate_translations(model.tool, corpus, **given)}
 
 
 def _corpus(
     model: TranslationModel, held_out: HeldOut, languages: tuple[str, ...]
-) -> tuple[str, Corpus]:
+) -> tuple[str, ScoredPairs]:
     """What to score on: its split, or where all of a file is scored that file's name."""
     settings = model.recipe.task
     assert isinstance(settings, TranslationSettings)
@@ -275,22 +249,7 @@ def _corpus(
         raise ConfigError("--source and --target are languages of --data; name that, too")
     asked = held_out.settings(settings, **dict(zip(("source", "target"), languages)))
     split = held_out.choose(asked, lambda path: splits(path, source=asked.source))
-    return split or Path(asked.data).name, read_corpus(asked, split)
-
-
-def _alignment(tool: Translator, aligned: list[AlignedPair]) -> dict[str, Any]:
-    """How well each attention aligns the words of given translations, against the truth."""
-    links: dict[str, dict[int, set[tuple[int, int]]]] = {}
-    for row, by_site in tool.align([(pair.source, pair.target) for pair in aligned]):
-        together = torch.stack(list(by_site.values())).mean(dim=0)
-        for site, weights in {**by_site, "mean": together}.items():
-            links.setdefault(site, {})[row] = best_links(weights)
-    sure, possible = [set(pair.sure) for pair in aligned], [set(pair.possible) for pair in aligned]
-    rates = {
-        site: alignment_error_rate([found[row] for row in range(len(aligned))], sure, possible)
-        for site, found in links.items()
-    }
-    return {"alignment_error_rate": rates.pop("mean"), "alignment_error_by_site": rates}
+    return split or Path(asked.data).name, scored_pairs(asked, split)
 
 
 def eval_command(

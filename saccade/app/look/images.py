@@ -15,7 +15,6 @@ from torch import Tensor
 
 from saccade.app.look.document import ImageEntry, MarkedBox
 from saccade.data import shapes
-from saccade.data.images.decode import decode
 from saccade.data.images.given import pixels_of
 from saccade.data.images.members import Member
 from saccade.data.images.square import fit_square
@@ -62,10 +61,7 @@ class ShownImage:
         if isinstance(image, str):
             image = Path(image)
         name = name or (image.name if isinstance(image, Path | Member) else "picture")
-        files = isinstance(image, bytes | Path | Member)
-        pixels = decode(image, name=name, short=2 * SIDE) if files else image
-        if not isinstance(pixels, Tensor):
-            raise ConfigError(f"{name}: give a file, its bytes or a uint8 tensor to look at")
+        pixels = pixels_of(image, name=name, short=2 * SIDE)
         side = min(SIDE, max(pixels.shape[1:]))
         square = fit_square(pixels, max(side, tool.settings.image), tool.settings.fit)
         return cls(name, square, lambda who: who.prepare(image, name=name))

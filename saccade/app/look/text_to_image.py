@@ -4,7 +4,7 @@ cell looked at.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +70,9 @@ class DrawnFilm:
     """
 
     film: ImageLook
-    to_words: Float[Tensor, "cells words"]
-    to_cells: Float[Tensor, "cells cells"]
-    subject: DrawnSubject
+    to_words: Float[Tensor, "cells words"] = field(repr=False)
+    to_cells: Float[Tensor, "cells cells"] = field(repr=False)
+    subject: DrawnSubject = field(repr=False)
 
     @property
     def words(self) -> list[str]:

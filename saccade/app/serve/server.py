@@ -13,12 +13,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
+from typing import Protocol, runtime_checkable
 
 import uvicorn
 
 from saccade.app.cli.output import tell
 from saccade.app.serve.app import Service, make_app
 from saccade.app.serve.http.access import token_for
+from saccade.app.serve.http.guard import Application
 from saccade.app.serve.http.logs import log_plainly
 from saccade.app.serve.http.protocol import protocol_class
 from saccade.app.serve.jobs import Decoder
@@ -65,15 +67,33 @@ def _has_screen() -> bool:
     return sys.platform != "linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Where models are loaded and requests answered, if not in this process."""
+
+    def application(self) -> Application: ...
+
+    async def start(self) -> None: ...
+
+
 class SteadyServer(uvicorn.Server):
     """uvicorn's server, but it loads models while it answers and ends only when all is answered."""
 
-    def __init__(self, service: Service, *, device: str = "auto", browser: bool = False) -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        device: str = "auto",
+        browser: bool = False,
+        replicas: Elsewhere | None = None,
+    ) -> None:
         room = room_for(service.settings.connections)
         if room.connections < service.settings.connections:
             log.warning("%d connections at most, for so few files may be open", room.connections)
         service.settings = replace(service.settings, connections=room.connections)
-        super().__init__(_config(service, at_a_time=room.at_a_time))
+        app = make_app(service) if replicas is None else replicas.application()
+        super().__init__(_config(app, service, at_a_time=room.at_a_time))
+        self._replicas = replicas
         self._browser = browser
         self.failure: SaccadeError | None = None
         self._service, self._device = service, device
@@ -149,15 +169,27 @@ class SteadyServer(uvicorn.Server):
         self._last.start()
 
     async def _load(self, url: str) -> None:
-        for run in self._service.runs.values():
-            await self._load_one(run)
-        served = [run.name for run in self._service.runs.values() if run.model is not None]
+        served = await self._loaded()
         if served:
             tell(f"serving {', '.join(served)} at {url}")
             if self._browser and _has_screen():
                 await asyncio.to_thread(webbrowser.open, url)
         else:
             self.should_exit = True
+
+    async def _loaded(self) -> list[str]:
+        """The names of the runs that can be asked for."""
+        if self._replicas is not None:
+            try:
+                await self._replicas.start()
+            except Exception as error:
+                log.error("no replica could be started", exc_info=error)
+                self.failure = ConfigError("no replica could be started; the lines above say why")
+                return []
+            return list(self._service.runs)
+        for run in self._service.runs.values():
+            await self._load_one(run)
+        return [run.name for run in self._service.runs.values() if run.model is not None]
 
     async def _load_one(self, run: ServedRun) -> None:
         begun = time.monotonic()
@@ -176,9 +208,9 @@ class SteadyServer(uvicorn.Server):
         self.failure = ConfigError(f"{names} could not be loaded; the lines above say why")
 
 
-def _config(service: Service, *, at_a_time: int) -> uvicorn.Config:
+def _config(app: Application, service: Service, *, at_a_time: int) -> uvicorn.Config:
     return uvicorn.Config(
-        make_app(service),
+        app,
         http=protocol_class(service.settings, service.metrics),
         backlog=at_a_time,
         ws="none",

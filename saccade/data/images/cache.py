@@ -1,37 +1,44 @@
-"""Images of a data set, decoded and resized once, in one file that all processes map.
+"""Images of a data set, decoded and resized once, in a file that all processes map.
 
 The cache is a folder named by what it was made from: the files' names, sizes and times, and the
-settings. It appears at once and whole, or not at all; one process makes it while others wait. Each
-image is checked against its checksum when it is first read (2.5 GB a second, in the first epoch).
+settings. It is written shard by shard, so that a kill costs one of them, and has its name when it
+is whole; one process makes it while others wait. Each image is checked against its checksum when it
+is first read (2.5 GB a second, in the first epoch).
 """
 
 import hashlib
 import json
+import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import PIL
 import torch
 from jaxtyping import Int, UInt8
-from numpy.lib import format as npy
 from torch import Tensor
 
 from saccade.data.images.decode import ImageError, decode
 from saccade.data.images.members import Member
 from saccade.data.images.square import Fit, fit_square
-from saccade.data.whole_folders import INDEX, sealed_index, sync, whole_folder
+from saccade.data.journalled_files import FileShard, Notes, ShardNote, whole_shards, write_shards
+from saccade.data.whole_folders import INDEX, sealed_index, whole_folder
 from saccade.errors import ConfigError, DataError, WriteError
 
-VERSION = 2  # of what is stored, and of how it is made
-IMAGES = "images.npy"
+VERSION = 3  # of what is stored, and of how it is made
+PIXELS, SUMS, BAD = "pixels", "sums", "bad"  # the files of a cache
+SHARD = 64_000_000  # bytes of pixels
 _AHEAD = 8  # images in work for each thread
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +47,7 @@ class CacheSettings:
 
     size: int = 256
     fit: Fit = "crop"
-    threads: int = 2  # of no influence on what is stored
+    threads: int = field(default_factory=_cores)  # of no influence on what is stored
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -59,15 +66,17 @@ class ImageCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         index = sealed_index(folder)
-        self.bad: dict[int, str] = {int(number): why for number, why in index["bad"].items()}
-        self._images: np.ndarray[Any, np.dtype[np.uint8]] = np.load(folder / IMAGES, mmap_mode="r")
+        notes = [ShardNote(*note) for note in index["shards"]]
+        if len(whole_shards(folder, notes, only=(SUMS, BAD))) < len(notes):
+            raise ValueError(f"{folder} is not what was written there")
+        shape: tuple[int, ...] = tuple(index["shape"])
+        self._images = np.memmap(folder / PIXELS, np.uint8, "r", shape=shape)
+        self._sums = np.fromfile(folder / SUMS, np.uint32, shape[0])
+        told = map(json.loads, (folder / BAD).read_bytes().splitlines())
+        self.bad: dict[int, str] = dict(map(tuple, told))
         self.digest: str = index["digest"]
-        count: int = index["count"]
-        if self._images.dtype != np.uint8 or self._images.shape[:2] != (count, 3):
-            raise ValueError(f"{folder} does not hold what its index says")
-        self._sums: list[int] = index["sums"]
-        self._checked = np.zeros(count, bool)
-        self._good = np.setdiff1d(np.arange(count), np.fromiter(self.bad, np.int64))
+        self._checked = np.zeros(len(self._images), bool)
+        self._good = np.setdiff1d(np.arange(len(self._images)), np.fromiter(self.bad, np.int64))
 
     def __len__(self) -> int:
         return len(self._good)
@@ -111,14 +120,23 @@ def image_cache(
         raise ConfigError("there are no images to cache: give at least one")
     home = folder / f"images-{fingerprint(members, settings)[:32]}"
 
-    def fill(empty: Path) -> dict[str, Any]:
-        with (empty / IMAGES).open("wb") as file:
-            index = _write_images(file, members, settings, progress)
-            sync(file)
-        return index
+    shape = (len(members), 3, settings.size, settings.size)
+
+    def fill(folder: Path) -> dict[str, Any]:
+        digest = hashlib.sha256(str(shape).encode())
+
+        def shards(before: Notes) -> Iterator[FileShard]:
+            done = before[-1] if before else ShardNote(0, {PIXELS: 0}, {})
+            _add_bytes(digest, folder / PIXELS, done.ends[PIXELS])
+            for shard in _decoded_shards(members, done.rows, settings, progress):
+                digest.update(shard.files[PIXELS])
+                yield shard
+
+        notes, _ = write_shards(folder, shards)
+        return {"shards": notes, "shape": shape, "digest": digest.hexdigest()}
 
     try:
-        return whole_folder(home, ImageCache, fill)
+        return whole_folder(home, ImageCache, fill, goes_on=True)
     except OSError as error:
         need = len(members) * 3 * settings.size**2
         raise WriteError(_why(error, folder, need)) from error
@@ -134,36 +152,40 @@ def fingerprint(images: Iterable[Member], settings: CacheSettings) -> str:
     return digest.hexdigest()
 
 
-def _write_images(
-    file: BinaryIO,
-    members: list[Member],
+def _decoded_shards(
+    members: Sequence[Member],
+    first: int,
     settings: CacheSettings,
     progress: Callable[[int, int], None] | None,
-) -> dict[str, Any]:
-    """The index: how many there are, which are bad and why, the sum of each, the digest of all.
-
-    Written and not mapped: on a full disk a write fails, and a mapped page kills the process.
-    """
-    shape = (len(members), 3, settings.size, settings.size)
-    npy.write_array_header_1_0(
-        file, {"shape": shape, "fortran_order": False, "descr": npy.dtype_to_descr(np.dtype("u1"))}
-    )
-    bad, sums = dict[int, str](), list[int]()
-    digest, blank = hashlib.sha256(str(shape).encode()), np.zeros(shape[1:], np.uint8)
-    for number, image in enumerate(decoded(members, settings)):
+) -> Iterator[FileShard]:
+    """Images from number `first` on: their pixels, the sum of each, which are bad and why."""
+    blank, each = bytes(3 * settings.size**2), max(1, SHARD // (3 * settings.size**2))
+    pixels, sums, bad = bytearray(), list[int](), bytearray()
+    for number, image in enumerate(decoded(islice(members, first, None), settings), start=first):
         if isinstance(image, ImageError):
-            bad[number] = image.reason
-        pixels = (blank if isinstance(image, ImageError) else image.numpy()).tobytes()
-        file.write(pixels)
-        digest.update(pixels)
-        sums.append(zlib.crc32(pixels))
+            bad += json.dumps([number, image.reason]).encode() + b"\n"
+        raw = blank if isinstance(image, ImageError) else image.numpy().tobytes()
+        pixels += raw
+        sums.append(zlib.crc32(raw))
         if progress is not None:
             progress(number + 1, len(members))
-    return {"count": len(members), "bad": bad, "sums": sums, "digest": digest.hexdigest()}
+        if len(sums) == each or number + 1 == len(members):
+            every_sum = np.array(sums, np.uint32).tobytes()
+            yield FileShard(len(sums), {PIXELS: pixels, SUMS: every_sum, BAD: bad})
+            pixels, sums, bad = bytearray(), list[int](), bytearray()
+
+
+def _add_bytes(digest: Any, path: Path, end: int) -> None:
+    """Those that are there already, as far as `end`."""
+    if not end:
+        return
+    with path.open("rb") as file:
+        for start in range(0, end, SHARD):
+            digest.update(file.read(min(SHARD, end - start)))
 
 
 def decoded(
-    members: list[Member], settings: CacheSettings
+    members: Iterable[Member], settings: CacheSettings
 ) -> Iterator[UInt8[Tensor, "3 H W"] | ImageError]:
     """Each image in order. Pillow decodes without holding the interpreter, so threads suffice."""
 
@@ -189,4 +211,7 @@ def _why(error: OSError, folder: Path, need: int) -> str:
         free = f", {shutil.disk_usage(folder).free:,} free"
     except OSError:
         free = ""
-    return f"cannot keep images in {folder}: {error.strerror} ({need:,} bytes needed{free})"
+    return (
+        f"cannot keep images in {folder}: {error.strerror} ({need:,} bytes needed{free}); make "
+        "room there, or name another place by --cache"
+    )

@@ -5,7 +5,7 @@ the metadata of the schema, where labels are only their numbers.
 """
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -74,3 +74,15 @@ def class_label_names(features: bytes, column: str) -> list[str]:
     listed = cast(list[object], names) if isinstance(names, list) else []
     texts = [name for name in listed if isinstance(name, str)]
     return texts if len(texts) == len(set(texts)) == len(listed) else []
+
+
+def rows_of_batch(batch: Any) -> Iterator[dict[str, Any] | None]:
+    """Each row of a record batch; None for one with a text that is not UTF-8."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for index in range(batch.num_rows):
+            try:
+                yield batch.slice(index, 1).to_pylist()[0]
+            except UnicodeDecodeError:
+                yield None

@@ -1,14 +1,12 @@
 """Labels as files have them, made names of classes; and the order of names."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import cast
 
 from saccade.data.readers.report import BadRow
+from saccade.data.readers.stems import natural
 from saccade.data.readers.text.records import as_text, json_value, kind_of
-
-_DIGITS = re.compile(r"([0-9]+)")
 
 
 def labels_of(value: object, key: str, *, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -30,14 +28,7 @@ def labels_in(cell: str, key: str, *, separator: str) -> tuple[str, ...]:
 
 def in_natural_order(labels: Iterable[str]) -> list[str]:
     """Each label once; where names differ in a number, 9 comes before 10."""
-    return sorted(set(labels), key=_natural)
-
-
-def _natural(label: str) -> tuple[list[Any], str]:
-    parts: list[Any] = _DIGITS.split(label)  # texts at even places, digits at odd ones
-    numbers = [digits.lstrip("0") for digits in parts[1::2]]
-    parts[1::2] = [(len(digits), digits) for digits in numbers]
-    return parts, label
+    return sorted(set(labels), key=natural)
 
 
 def _label(value: object, key: str, names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from saccade.data.readers.report import listed
 from saccade.errors import DataError
@@ -13,6 +14,7 @@ SPLITS = {
     "test": ("test",),
 }
 SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
+_DIGITS = re.compile(r"([0-9]+)")
 _TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
 
 
@@ -38,3 +40,11 @@ def one_stem(data: Path, split: str, stems: Iterable[str]) -> list[str]:
             f"pass the one you mean as the split, such as {fitting[0]!r}"
         )
     return fitting
+
+
+def natural(label: str) -> tuple[list[Any], str]:
+    """A key by which 9 comes before 10."""
+    parts: list[Any] = _DIGITS.split(label)  # texts at even places, digits at odd ones
+    numbers = [digits.lstrip("0") for digits in parts[1::2]]
+    parts[1::2] = [(len(digits), digits) for digits in numbers]
+    return parts, label

@@ -25,7 +25,7 @@ from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, FixedPositions, GridPositions, sinusoids
 from saccade.blocks.residual import ResidualKind
-from saccade.blocks.stack import WholeSequences, stacked, sublayers
+from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
@@ -150,7 +150,7 @@ class CaptionTransformer(Captioner):
         x = self.project(cells)
         if self.places is not None:
             x = self.dropout(x + self.places((grid.height, grid.width)))
-        return stacked(sublayers(self.encoder), self.encoder_norm, x)(x, WholeSequences())
+        return run_blocks(self.encoder, self.encoder_norm, x, WholeSequences())
 
     def for_decoding(self, precision: Precision | None) -> CachedDecoder:
         """Words packed once for many steps; it sees as the model does."""

@@ -19,7 +19,7 @@ from saccade.blocks.decoder import DecoderLayer
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.kernels import HAS_TRITON
 from saccade.blocks.placed import Placed, places_within
-from saccade.blocks.stack import stacked, sublayers
+from saccade.blocks.stack import run_blocks
 from saccade.config import ModelConfig
 from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_logits
 from saccade.models.detection.config import DetrConfig
@@ -144,7 +144,7 @@ class Detr(nn.Module):
         x = grid.flatten(2).mT
         down, across = (_middles(within.any(dim=along)) for along in (2, 1))
         seen = Seen(x, places, None if inside is None else within.flatten(1), down, across)
-        read = stacked(sublayers(self.encoder), nn.Identity(), x)(x, Placed(places, seen.mask))
+        read = run_blocks(self.encoder, nn.Identity(), x, Placed(places, seen.mask))
         return seen._replace(memory=read)
 
     def _find(self, seen: Seen) -> list[Pass]:

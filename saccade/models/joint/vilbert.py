@@ -18,7 +18,7 @@ from saccade.attention.parameters import FREE, Role
 from saccade.attention.segments import Segments
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.output import OutputLayer
-from saccade.blocks.stack import WholeSequences, stacked, sublayers
+from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.config import ModelConfig
 from saccade.data.rows import Rows
 from saccade.models.joint.co_attention import REGIONS, CoAttention
@@ -276,8 +276,7 @@ class Vilbert(nn.Module):
 def _through(
     layers: nn.ModuleList | list[nn.Module], x: Float[Tensor, "1 n D"], at: Segments
 ) -> Float[Tensor, "1 n D"]:
-    parts = sublayers(layers)
-    return stacked(parts, nn.Identity(), x)(x, WholeSequences(at)) if parts else x
+    return run_blocks(layers, nn.Identity(), x, WholeSequences(at))
 
 
 def _repeated(alone: Streams, texts: Int[Tensor, " B"]) -> Streams:

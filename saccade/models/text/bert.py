@@ -22,7 +22,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import LearnedPositions
-from saccade.blocks.stack import WholeSequences, stacked, sublayers
+from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
@@ -249,7 +249,7 @@ def encoded(
     """Through the blocks, each text by itself."""
     x = x if project is None else project(x)
     itself = Segments.among(rows.starts, rows.longest)
-    return stacked(sublayers(layers), nn.Identity(), x)(x, WholeSequences(itself))[0]
+    return run_blocks(layers, nn.Identity(), x, WholeSequences(itself))[0]
 
 
 def initialise(model: nn.Module) -> None:

@@ -24,7 +24,7 @@ from saccade.blocks.mlp import ACTIVATIONS, ActivationKind
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, PositionKind, make_positions
 from saccade.blocks.residual import NormKind, ResidualKind
-from saccade.blocks.stack import WholeSequences, packable, stack_for, stacked, sublayers
+from saccade.blocks.stack import WholeSequences, packable, run_blocks, stack_for, sublayers
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data.rows import Rows
 from saccade.errors import ConfigError
@@ -143,7 +143,7 @@ class Transformer(nn.Module):
         return words.packed(target, memory, across)
 
     def _encode(self, x: Float[Tensor, "B S D"], memory: WholeSequences) -> Float[Tensor, "B S D"]:
-        return stacked(sublayers(self.encoder), self.encoder_norm, x)(x, memory)
+        return run_blocks(self.encoder, self.encoder_norm, x, memory)
 
     @property
     def words(self) -> WordDecoder:

@@ -16,7 +16,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.inference.memories import SourceKeys
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added
-from saccade.blocks.stack import WholeSequences, stacked, sublayers
+from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.data.rows import Rows
 
 
@@ -123,4 +123,4 @@ class WordDecoder:
         return self._run(x, WholeSequences(itself, True, source, across))[0]
 
     def _run(self, x: Float[Tensor, "B T D"], memory: WholeSequences) -> Float[Tensor, "B T D"]:
-        return stacked(sublayers(self.layers), self.norm, x)(x, memory)
+        return run_blocks(self.layers, self.norm, x, memory)

@@ -27,7 +27,7 @@ from saccade.attention.tables import kept_table
 from saccade.blocks.dropout import Dropout, growing
 from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.patches import CORNERS, Patches, ShiftedPatches, to_corners
-from saccade.blocks.stack import stacked, sublayers
+from saccade.blocks.stack import run_blocks
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
 from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig, tiles
@@ -290,7 +290,7 @@ class SwinStage(nn.Module):
     def forward(self, x: Float[Tensor, "B h w D"], last: nn.Module) -> Float[Tensor, "B h2 w2 D2"]:
         """The map after it, and after the norm of what follows it, `last`."""
         x = self.merge(x)
-        return stacked(sublayers(self.blocks), last, x)(x, WindowedMap(self.side, self.pixels))
+        return run_blocks(self.blocks, last, x, WindowedMap(self.side, self.pixels))
 
 
 class Swin(ImageEncoder):

@@ -34,6 +34,8 @@ from saccade.blocks.stack import (
     Stack,
     Sublayer,
     WholeSequences,
+    any_separate,
+    run_blocks,
     stacked,
     sublayers,
 )
@@ -199,7 +201,7 @@ class Vit(ImageEncoder):
         stage = self.checked(stage)
         x = self.dropout(self.tokens_of(image, self.patches.project))
         last = self.norm if stage == self.stages else nn.Identity()
-        return stacked(sublayers(self.encoder[:stage]), last, x)(x, ImageTokens())
+        return run_blocks(self.encoder[:stage], last, x, ImageTokens())
 
     def tokens_of(
         self,
@@ -240,8 +242,11 @@ class Vit(ImageEncoder):
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
         """The hidden state at the class token.
 
-        Of the last block nothing else is computed: all others are only looked at there.
+        Of the last block nothing else is computed: all others are only looked at there. One that is
+        called by itself computes all.
         """
+        if any_separate(self.encoder):
+            return self.tokens(image)[:, 0]
         x = self.dropout(self.tokens_of(image, self.patches.project))
         stack = stacked(self.class_sublayers(), self.norm, x)
         return class_features(stack, x, ImageTokens())[:, 0]
@@ -263,7 +268,7 @@ class Vit(ImageEncoder):
         grid = x[:, 1:].mT.unflatten(2, self.patches.shape(image))
         if after < self.stages:
             x = torch.cat([x[:, :1], grid.flatten(2).mT], dim=1)
-            x = stacked(sublayers(self.encoder[after:]), self.norm, x)(x, ImageTokens())
+            x = run_blocks(self.encoder[after:], self.norm, x, ImageTokens())
         return grid, self.head(x[:, 0])
 
     def places(

@@ -25,7 +25,8 @@ from saccade.models.protocol import ShowsAttention
 from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
-from saccade.tasks.images import Augmenting, ImageSource, SomeImages, cache_folder, draw_scenes
+from saccade.tasks.images import Augmenting, ImageSource, SomeImages, cache_folder
+from saccade.tasks.scenes import announced, draw_scenes
 from saccade.tasks.tokenizer import learnt
 
 HELD_OUT = 0.05  # of images without a validation split
@@ -121,7 +122,7 @@ class CaptioningSettings(TextSettings):
         """What is about to happen, for it may take a while."""
         if self.data:
             return f"reading {self.data}"
-        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+        return announced(self.scenes)
 
     def check(self, model: ModelConfig) -> None:
         if self.cover and not (isinstance(model, ShowsAttention) and model.shows_attention):

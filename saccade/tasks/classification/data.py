@@ -41,7 +41,8 @@ from saccade.tasks.base import (
 )
 from saccade.tasks.classification.published import pixel_notes
 from saccade.tasks.classification.vary import VarySettings
-from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes
+from saccade.tasks.images import ImageSource, SomeImages, cache_folder
+from saccade.tasks.scenes import announced, draw_scenes
 
 PUBLISHED = 224  # side of the images that published sizes are for
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
@@ -120,7 +121,7 @@ class ClassificationSettings(TaskSettings):
         """What is about to happen, for it may take a while."""
         if self.data:
             return f"reading {printable(self.data)}"
-        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+        return announced(self.scenes)
 
     @property
     def data_name(self) -> str:

@@ -25,7 +25,8 @@ from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TaskSettings, check_split, silent
 from saccade.tasks.detection.matching import Weights
 from saccade.tasks.detection.vary import STEP, VaryBoxes
-from saccade.tasks.images import ImageSource, SomeImages, cache_folder, draw_scenes, part_held_out
+from saccade.tasks.images import ImageSource, SomeImages, cache_folder, part_held_out
+from saccade.tasks.scenes import announced, draw_scenes
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 
@@ -69,7 +70,7 @@ class DetectionSettings(TaskSettings):
         """What is about to happen, for it may take a while."""
         if self.data:
             return f"reading {printable(self.data)}"
-        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+        return announced(self.scenes)
 
     @property
     def data_name(self) -> str:

@@ -23,7 +23,8 @@ from saccade.errors import ConfigError, DataError
 from saccade.models.joint.config import RegionKind, VilbertConfig
 from saccade.printable import printable
 from saccade.tasks.base import Progress, TextSettings, check_split, refuse_without_data
-from saccade.tasks.images import Augmenting, ImageSource, digest, draw_scenes
+from saccade.tasks.images import Augmenting, ImageSource, digest
+from saccade.tasks.scenes import announced, draw_scenes
 from saccade.tasks.tokenizer import learnt
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
@@ -87,7 +88,7 @@ class JointSettings(TextSettings):
         if self.data:
             finds = f"; {printable(self.detector)} finds the objects of its images, once"
             return f"reading {self.data}{finds * bool(self.detector)}"
-        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+        return announced(self.scenes)
 
     def check(self, model: ModelConfig) -> None:
         if not isinstance(model, VilbertConfig):

@@ -94,7 +94,7 @@ def detected(
     except OSError as error:
         raise WriteError(
             f"cannot keep what a detector finds in {folder}: {error.strerror}; make room, or name "
-            "another place with SACCADE_CACHE"
+            "another place by --cache"
         ) from error
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int, Integer
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
 from saccade.data.batches import Batches
-from saccade.data.ragged import AT_ONCE, Sequences
+from saccade.data.ragged import Sequences
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
 from saccade.errors import ConfigError, DataError
@@ -30,10 +30,16 @@ from saccade.tasks.base import (
     shard_rows,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusEncoder, CorpusPart, corpus_tokenizer
+from saccade.tasks.corpus import CorpusPart, prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.plain_texts import Unit, plain_text_parts, read_plain_texts
+from saccade.tasks.language.token_stream import TokenStream
+from saccade.tasks.plain_texts import (
+    Unit,
+    plain_text_part,
+    plain_text_parts,
+    read_plain_texts,
+)
 from saccade.tasks.tokenizer import learnt, tokenizer_asset
 
 
@@ -42,7 +48,7 @@ class LanguageSettings(TextSettings):
     """What to learn to write. Without `data`: the lecture's three-sentence world.
 
     Args:
-        data: a text file, or a folder with train, valid and test files (.txt, .jsonl, .parquet).
+        data: a text file, or a folder of train, valid, test files (.txt, .jsonl, .parquet, .tar).
         field: the column of .jsonl and .parquet files that holds the text.
         unit: a text is a stream of words cut into windows, or every line is a sentence.
         window: words of a stream that are learnt together; longer lines are left out and counted.
@@ -130,10 +136,17 @@ def language_parts(settings: LanguageSettings) -> tuple[CorpusPart, CorpusPart]:
     return train, valid
 
 
+def language_part(settings: LanguageSettings, split: str | None) -> CorpusPart:
+    """The same texts as `read_language` gives, as they stream."""
+    if settings.data:
+        return plain_text_part(settings, split)
+    return CorpusPart.in_memory(split or "test", *read_language(settings, split))
+
+
 class Windows:
     """A stream cut into windows, starting elsewhere in each epoch; windows are shuffled."""
 
-    def __init__(self, stream: Integer[Tensor, " N"], *, window: int, rows: int, seed: int) -> None:
+    def __init__(self, stream: TokenStream, *, window: int, rows: int, seed: int) -> None:
         self.window = min(window, len(stream) - 1)
         if self.window < 1:
             raise DataError(f"{len(stream)} tokens are too few to learn from")
@@ -157,7 +170,7 @@ class Windows:
         self, starts: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
     ) -> LanguageBatch:
         index = starts[:, None] + torch.arange(self.window + 1)  # (B, T + 1)
-        words = self.stream[index].long()
+        words = self.stream.at(index)
         lengths = torch.full((len(starts),), self.window)
         rows = Rows.of(words[:, :-1].flatten(), lengths)
         return _batch(rows, words[:, 1:].flatten(), counts=counts)
@@ -208,17 +221,16 @@ class LanguageModelling:
     def __init__(self, settings: LanguageSettings, how: Preparation) -> None:
         self.settings = settings
         parts = language_parts(settings)
-        self.vocabulary, notes = corpus_tokenizer(settings, parts[0], how)
-        encoder = CorpusEncoder(self.vocabulary, how.progress)
-        train, valid = map(encoder.encode, parts)
-        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes, *encoder.notes]
+        corpus = prepared_corpus(settings, parts, how)
+        self.vocabulary, train, valid, notes = corpus
+        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]
         (self._texts,), (self._valid,) = train.columns, valid.columns
         if settings.unit == "lines":
             bounds = how.bound(settings.window, "--window"), how.bound(1 << 30, "")
             self._texts = self._short_enough(self._texts, bounds[0], "training lines")
             self._valid = self._short_enough(self._valid, bounds[1], "validation lines")
         if settings.unit == "stream":
-            stream = stream_of(self._texts, self.vocabulary.end)
+            stream = TokenStream(self._texts, self.vocabulary.end)
             rows = max(1, how.budget // settings.window)
             self._data: Windows | Sentences = Windows(
                 stream, window=settings.window, rows=rows, seed=how.seed
@@ -277,20 +289,6 @@ class LanguageModelling:
         return loss_figures(texts_loss(model, self._valid, special, self.settings.unit, device))
 
 
-def stream_of(texts: Sequences, end_token: int) -> Integer[Tensor, " N"]:
-    """Documents one after another; an end stands between two and thus also begins the next."""
-    whole = texts.end_to_end()
-    if len(whole) == 1:
-        return whole.flat
-    stream = torch.empty(len(whole.flat) + len(whole), dtype=whole.flat.dtype)
-    for rows in torch.arange(len(whole)).split(AT_ONCE):
-        first, last = int(rows[0]), int(rows[-1]) + 1
-        begin, end = (int(whole.starts[row]) + row for row in (first, last))
-        tokens, lengths = whole.take(rows)
-        stream[begin:end] = with_token(tokens, lengths, end_token, first=False).to(stream.dtype)
-    return stream
-
-
 def texts_loss(
     model: LanguageNetwork,
     texts: Sequences,
@@ -301,7 +299,7 @@ def texts_loss(
     """Mean loss per token."""
     if unit == "lines":
         return _lines_loss(model, texts, special, device)
-    return _stream_loss(model, stream_of(texts, special.end), device)
+    return _stream_loss(model, TokenStream(texts, special.end), device)
 
 
 @torch.no_grad()
@@ -318,19 +316,18 @@ def _lines_loss(
 
 
 @torch.no_grad()
-def _stream_loss(
-    model: LanguageNetwork, text: Integer[Tensor, " N"], device: torch.device
-) -> float:
+def _stream_loss(model: LanguageNetwork, stream: TokenStream, device: torch.device) -> float:
     """Of running text.
 
     A model without end to its reach carries its state from the first word to the last; one that
     sees `reach` words is given window after window of that many.
     """
-    stream, reach = text.long().to(device), model.reach
+    reach = model.reach
     window = min(reach or 1024, len(stream) - 1)
     total, state = 0.0, None
     for start in range(0, len(stream) - 1, window):
-        words = stream[None, start : start + window + 1]
+        places = torch.arange(start, min(start + window + 1, len(stream)))
+        words = stream.at(places)[None].to(device)
         if reach is None:
             hidden, state = model.read(words[:, :-1], state)
         else:

@@ -28,13 +28,13 @@ from saccade.tasks.base import (
     refuse_without_data,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusEncoder, CorpusPart, corpus_tokenizer
+from saccade.tasks.corpus import CorpusPart, prepared_corpus
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
 from saccade.tasks.masked.figures import PER_MASKED, masked_figures
 from saccade.tasks.masked.framed import EncodedLines, TextFrame, TextRows
 from saccade.tasks.masked.losses import LossWeights, replaced_losses, word_losses
 from saccade.tasks.masked.masking import Masking
-from saccade.tasks.plain_texts import Unit, plain_text_parts, read_plain_texts
+from saccade.tasks.plain_texts import Unit, plain_text_part, plain_text_parts, read_plain_texts
 from saccade.tasks.tokenizer import tokenizer_asset
 
 HELD_BACK = 1000  # sentences of lingua to validate and to test on
@@ -127,6 +127,13 @@ def masked_parts(settings: MaskedSettings) -> tuple[CorpusPart, CorpusPart]:
     return train, valid
 
 
+def masked_part(settings: MaskedSettings, split: str | None) -> CorpusPart:
+    """The same texts as `read_masked` gives, as they stream."""
+    if settings.data:
+        return plain_text_part(settings, split)
+    return CorpusPart.in_memory(split or "test", *read_masked(settings, split))
+
+
 def text_rows(
     settings: MaskedSettings, vocabulary: Vocabulary, texts: Ragged, *, longest: int, seed: int
 ) -> TextRows:
@@ -164,10 +171,9 @@ class MaskedLanguageModelling:
     def __init__(self, settings: MaskedSettings, how: Preparation) -> None:
         self.settings = settings
         parts = masked_parts(settings)
-        self.vocabulary, notes = corpus_tokenizer(settings, parts[0], how, masks=True)
-        encoder = CorpusEncoder(self.vocabulary, how.progress)
-        train, valid = map(encoder.encode, parts)
-        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes, *encoder.notes]
+        corpus = prepared_corpus(settings, parts, how, masks=True)
+        self.vocabulary, train, valid, notes = corpus
+        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]
         share, whole = settings.masked, settings.whole_words
         masking = Masking.of(self.vocabulary, share=share, whole_words=whole, seed=how.seed)
         self._fixed = fixed_masking(settings, self.vocabulary)

@@ -25,9 +25,9 @@ from saccade.tasks.images import (
     ImageSource,
     SomeImages,
     cache_folder,
-    draw_scenes,
     part_held_out,
 )
+from saccade.tasks.scenes import announced, draw_scenes
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 
@@ -84,7 +84,7 @@ class ReconstructionSettings(TaskSettings):
         """What is about to happen, for it may take a while."""
         if self.data:
             return f"reading {printable(self.data)}"
-        return f"drawing {self.scenes:,} scenes of shapes, some {self.scenes // 1500 + 2} s"
+        return announced(self.scenes)
 
     @property
     def data_name(self) -> str:

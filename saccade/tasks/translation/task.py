@@ -31,7 +31,7 @@ from saccade.tasks.base import (
     shard_rows,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusEncoder, CorpusPart, TextCorpus, corpus_tokenizer
+from saccade.tasks.corpus import CorpusPart, TextCorpus, prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.tokenizer import tokenizer_asset
@@ -44,7 +44,7 @@ class TranslationSettings(TextSettings):
     """What to translate, and how text becomes tokens. Without `data`: the built-in lingua.
 
     Args:
-        data: folder of parallel files, or a .tsv, .jsonl or .parquet file; each may be .gz or .zst.
+        data: folder of parallel files, or .tsv, .jsonl, .parquet or .tar files; also .gz or .zst.
         source: language translated from: a file extension or a column, such as en.
         target: language translated into.
         level: tokens are byte pairs trained on the corpus, words, or characters.
@@ -140,10 +140,11 @@ def read_corpus(settings: TranslationSettings, split: str | None) -> Corpus:
 
 
 def _read(settings: TranslationSettings, split: str) -> PairsRead:
-    return read_pairs(Path(settings.data), split, **_columns(settings))
+    return read_pairs(Path(settings.data), split, **pair_options(settings))
 
 
-def _columns(settings: TranslationSettings) -> dict[str, Any]:
+def pair_options(settings: TranslationSettings) -> dict[str, Any]:
+    """How pairs are read."""
     return {
         "source": settings.source,
         "target": settings.target,
@@ -169,7 +170,7 @@ def corpus_parts(settings: TranslationSettings) -> tuple[CorpusPart, CorpusPart]
 
 
 def _streamed(settings: TranslationSettings, split: str) -> TextCorpus:
-    stream = stream_pairs(Path(settings.data), split, **_columns(settings))
+    stream = stream_pairs(Path(settings.data), split, **pair_options(settings))
     return TextCorpus(stream, iter, "pairs", "pair")
 
 
@@ -204,10 +205,9 @@ class Translation:
     def __init__(self, settings: TranslationSettings, how: Preparation) -> None:
         self.settings = settings
         parts = corpus_parts(settings)
-        self.vocabulary, notes = corpus_tokenizer(settings, parts[0], how)
-        encoder = CorpusEncoder(self.vocabulary, how.progress)
-        train, valid = map(encoder.encode, parts)
-        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes, *encoder.notes]
+        corpus = prepared_corpus(settings, parts, how)
+        self.vocabulary, train, valid, notes = corpus
+        self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]
         bound = how.bound(settings.longest, "--longest")
         self._train = self._short_enough(train.columns, bound, "training pairs")
         bound = how.bound(10 * settings.longest, "--longest", "ten times ")
@@ -254,7 +254,8 @@ class Translation:
         return {"cross_entropy": _loss(model, batch, self.settings.label_smoothing)}
 
     def validate(self, model: TranslationNetwork, device: torch.device) -> dict[str, float]:
-        return loss_figures(_mean_loss(model, self._valid, self.vocabulary.special, device))
+        total, tokens = _total_loss(model, self._valid, self.vocabulary.special, device)
+        return loss_figures(total / tokens)
 
     def _short_enough(self, columns: tuple[Sequences, ...], bound: LengthBound, of: str) -> Sides:
         longer = torch.stack([column.lengths for column in columns]).amax(dim=0)
@@ -285,16 +286,16 @@ def _hidden(model: TranslationNetwork, batch: TranslationBatch) -> Float[Tensor,
 
 
 @torch.no_grad()
-def _mean_loss(
+def _total_loss(
     model: TranslationNetwork, sides: Sides, special: SpecialTokens, device: torch.device
-) -> float:
+) -> tuple[float, int]:
     total, tokens = 0.0, 0
     budget = max(8192, _longest(sides))
     for rows in Batches.of_lengths(_lengths(sides), budget=budget, seed=0).epoch(0):
         batch = collate(sides, rows, special).to(device)
         total += _loss(model, batch, 0.0).item()
         tokens += batch.tokens
-    return total / tokens
+    return total, tokens
 
 
 def pairs_loss(
@@ -302,10 +303,10 @@ def pairs_loss(
     vocabulary: Vocabulary,
     pairs: list[tuple[str, str]],
     device: torch.device,
-) -> float:
-    """Mean loss per target token of given translations."""
+) -> tuple[float, int]:
+    """Loss of given translations, summed over their target tokens, and how many these are."""
     source, target = (encode_ragged(vocabulary, (p[side] for p in pairs)) for side in (0, 1))
-    return _mean_loss(model, (source, target), vocabulary.special, device)
+    return _total_loss(model, (source, target), vocabulary.special, device)
 
 
 def _lengths(sides: Sides) -> Int[Tensor, "rows 2"]:

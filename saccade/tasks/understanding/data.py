@@ -67,6 +67,8 @@ class UnderstandingSettings(TextSettings):
         labelled: how many labelled texts to learn from, as many of each class as there are; 0 is
             all. Fewer lie within more, and are the same for every seed.
         label_smoothing: share of the probability spread over all classes in the training loss.
+        either_order: read the two texts of a pair in either order in training, where what is true
+            of a pair is true of it turned round, as of two that mean the same.
         skip_bad: this many bad rows are skipped and counted; one more stops.
         world: of lingua: whether a sentence is acceptable, whether one entails or contradicts
             another, whether two mean the same, or the parts of speech of words.
@@ -89,6 +91,7 @@ class UnderstandingSettings(TextSettings):
     held_out: float = 0.05
     labelled: int = 0
     label_smoothing: float = 0.0
+    either_order: bool = False
     skip_bad: int = 0
     world: World = "acceptable"
     count: int = 20_000

@@ -15,6 +15,7 @@ from saccade.data.words import Span
 from saccade.errors import DataError
 from saccade.printable import printable
 
+AT_ONCE = 4096  # texts
 NO_PIECE = -1  # of a word that nothing is read of: it was cut off, or the tokenizer has no token
 
 
@@ -42,7 +43,29 @@ class EncodedTexts:
         *,
         longest: int | None,
     ) -> "EncodedTexts":
-        """`words` are those that tags are asked of, in the order of the text."""
+        """`words` are those that tags are asked of, in the order of the text.
+
+        Some are read at a time: what the tokenizer tells of a text is far larger than its tokens.
+        """
+        starts = range(0, max(1, len(texts)), AT_ONCE)
+        blocks = [slice(start, start + AT_ONCE) for start in starts]
+        parts = [cls._block(vocabulary, texts[b], words[b], longest=longest) for b in blocks]
+        return cls(
+            Ragged.joined(part.tokens for part in parts),
+            Ragged.joined(part.types for part in parts),
+            Ragged.joined(part.words for part in parts),
+            frozenset(start + one for start, part in zip(starts, parts) for one in part.cut),
+        )
+
+    @classmethod
+    def _block(
+        cls,
+        vocabulary: Vocabulary,
+        texts: Sequence[tuple[str, ...]],
+        words: Sequence[Sequence[str]],
+        *,
+        longest: int | None,
+    ) -> "EncodedTexts":
         readings = vocabulary.readings(texts, longest=longest)
         full = [place for place, one in enumerate(readings) if len(one.tokens) == longest]
         whole = vocabulary.readings([texts[place] for place in full])

@@ -12,8 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
+from saccade.data.images.counter_random import uniform
 from saccade.data.rows import BatchShape, Rows
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import ScoresTexts
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.tasks.base import Preparation, shard_rows
@@ -60,8 +61,14 @@ class TextsBatch(NamedTuple):
         return TextsBatch(words, types, targets, counts, self.tokens)
 
 
+ORDER = 1 << 22  # the stream of draws that turn pairs round
+
+
 class LabelledTexts(NamedTuple):
-    """The texts of a split as tokens, and what is true of each."""
+    """The texts of a split as tokens, and what is true of each.
+
+    Where pairs are read in either order, those that are turned round follow the others.
+    """
 
     texts: EncodedTexts
     targets: list[Any]
@@ -76,10 +83,11 @@ class Understanding:
     """Implements `Task[TextsBatch]`."""
 
     def __init__(self, settings: UnderstandingSettings, how: Preparation) -> None:
-        self.settings = settings
+        self.settings, self.seed = settings, how.seed
         whole = with_labels(read_split(settings, "train"))
         self.labels = whole.labels
         _check_labels(whole)
+        _check_order(whole, settings)
         valid = with_labels(read_split(settings, "valid", self.labels))
         train = few_of(whole, settings.labelled)
         # The tokenizer learns from all texts: only what is true of them is scarce.
@@ -91,18 +99,20 @@ class Understanding:
             for split, name in ((train, "training"), (valid, "validation"))
         )
         self.deciding = deciding_of(self.labels)
-        lengths = self._train.texts.tokens.lengths[:, None]
+        lengths = self._train.texts.tokens.lengths[: len(train.rows), None]
         self._batches = how.make_batching(lengths, budget=how.budget, seed=how.seed)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
     def _encoded(self, split: TextSplit, name: str, longest: int, option: str) -> LabelledTexts:
         texts, words = [row.texts for row in split.rows], [row.words for row in split.rows]
+        if self.settings.either_order and name == "training":
+            texts += [text[::-1] for text in texts]
         tagged = words if self.labels.kind == "tags" else ()
         found = EncodedTexts.of(self.vocabulary, texts, tagged, longest=longest)
-        if found.cut:
+        cut = sum(number < len(split.rows) for number in found.cut)
+        if cut:
             self.report.append(
-                f"cut: {len(found.cut):,} of the {name} texts, which have over {longest:,} tokens "
-                f"({option})"
+                f"cut: {cut:,} of the {name} texts, which have over {longest:,} tokens ({option})"
             )
         return LabelledTexts(found, self.labels.targets(split.rows, name))
 
@@ -145,13 +155,24 @@ class Understanding:
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
         shapes = self._batches.shapes
         shape = shapes[0] if shapes is not None and shards == 1 else None
-        return self._batch(rows, counts=counts, shape=shape)
+        turned = self._turned(rows, epoch) if self.settings.either_order else rows
+        return self._batch(rows, turned, counts=counts, shape=shape)
+
+    def _turned(self, rows: Int[Tensor, " B"], epoch: int) -> Int[Tensor, " B"]:
+        """Half of the pairs turned round, others in each epoch."""
+        draws = uniform(rows, 1, seed=self.seed, epoch=epoch, stream=ORDER)[:, 0]
+        return rows + (draws < 0.5) * len(self._train.targets)
 
     def _batch(
-        self, chosen: Int[Tensor, " B"], *, counts: bool, shape: BatchShape | None
+        self,
+        chosen: Int[Tensor, " B"],
+        read: Int[Tensor, " B"],
+        *,
+        counts: bool,
+        shape: BatchShape | None,
     ) -> TextsBatch:
         """What is true, and where it is asked for, at as many places as the model has scores."""
-        words, types = self._train.texts.rows(chosen, shape)
+        words, types = self._train.texts.rows(read, shape)
         truth = as_tensor(self.labels.kind, [self._train.targets[i] for i in chosen.tolist()])
         if self.labels.kind == "tags":
             places, _ = self._train.texts.word_heads(chosen)
@@ -178,6 +199,14 @@ class Understanding:
     def validate(self, model: ScoresTexts, device: torch.device) -> dict[str, float]:
         scores = text_scores(model, self._valid.texts, self.labels, device)
         return held_out_figures(self.labels, scores, self._valid.targets)
+
+
+def _check_order(read: TextSplit, settings: UnderstandingSettings) -> None:
+    if settings.either_order and not read.labels.pairs:
+        raise ConfigError(
+            f"either_order is of pairs of texts, and {read.report} has single ones; leave "
+            "--either-order out"
+        )
 
 
 def _check_labels(read: TextSplit) -> None:

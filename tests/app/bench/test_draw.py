@@ -73,6 +73,7 @@ def figures(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[st
     return json.loads(capsys.readouterr().out)["results"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fake_peer")
 def test_one_image_and_many_are_drawn_beside_some_codes_of_theirs(
     capsys: pytest.CaptureFixture[str],

@@ -37,6 +37,7 @@ def figures(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[st
     return json.loads(capsys.readouterr().out)["results"]
 
 
+@pytest.mark.slow
 def test_both_works_are_raced_with_the_same_weights_and_texts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

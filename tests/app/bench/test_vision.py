@@ -73,6 +73,7 @@ def test_a_peer_with_our_weights_gives_our_scores(name: str, peer: str) -> None:
     torch.testing.assert_close(theirs(image), ours(image), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_every_family_is_raced_with_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     races = figures(capsys, "--work", "infer", "--peers", "torchvision", "--image", "32")
     assert [race["job"]["title"].split()[3].strip(":") for race in races] == SMALL.split(",")

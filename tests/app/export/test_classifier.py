@@ -63,6 +63,7 @@ def test_out_and_in_again_is_the_same_model(name: str, tmp_path: Path) -> None:
     assert all(torch.equal(state[key], expected[key]) for key in expected if "tracked" not in key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_TIMM)
 def test_timm_is_told_all_it_needs(name: str, tmp_path: Path) -> None:
     config, side = FAMILIES[name]
@@ -197,6 +198,7 @@ def test_several_labels_are_said_to_be_several(tmp_path: Path) -> None:
     assert "sigmoid" in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_folder_from_which_another_run_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

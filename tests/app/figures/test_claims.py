@@ -31,6 +31,7 @@ def check(key: str, folder: Path, *, seeds: tuple[int, ...] = (0, 1)) -> None:
     assert f'<section id="{report.name}">' in page.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", AT_ONCE)
 def test_a_claim_that_needs_no_run(key: str, tmp_path: Path) -> None:
     check(key, tmp_path)
@@ -42,6 +43,7 @@ def test_a_claim_that_trains(key: str, tmp_path: Path) -> None:
     check(key, tmp_path, seeds=(0,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["C3", "C4", "C5", "C6", "C9"])
 def test_what_follows_from_formulas_holds(key: str, tmp_path: Path) -> None:
     assert CLAIMS[key].measure(Workshop(tmp_path, (0, 1, 2), "cpu")).holds
@@ -60,6 +62,7 @@ def test_without_a_claim_all_are_listed(monkeypatch: Patch, capsys: Capture) -> 
     assert all(f"{key}  {claim.title}" in out for key, claim in CLAIMS.items())
 
 
+@pytest.mark.slow
 def test_a_claim_is_told_and_written(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     assert run(["figures", "c6", "--out", str(tmp_path), "--device", "cpu"], monkeypatch) == 0
     captured = capsys.readouterr()
@@ -73,6 +76,7 @@ def test_a_claim_is_told_and_written(tmp_path: Path, monkeypatch: Patch, capsys:
     }
 
 
+@pytest.mark.slow
 def test_findings_are_printed_as_json(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     named = ["figures", "C6", "C3", "--out", str(tmp_path), "--device", "cpu", "--json"]
     assert run(named, monkeypatch) == 0

@@ -9,6 +9,7 @@ import pytest
 
 from saccade.app.cli.train import train_command
 from saccade.app.figures.workshop import Workshop
+from saccade.train.checkpoint import Checkpoint, save_checkpoint
 from saccade.train.folder import RunFolder
 from saccade.train.run import TrainingOutcome
 from saccade.train.stopping import Stopped
@@ -57,17 +58,14 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, *, at: int) -> object:
     real = home.run_training
 
     def stopped(chosen: object, out: Path) -> TrainingOutcome:
-        from saccade.train import run as training
-
-        plain = training._save
-
-        def save(trainer: object, run: RunFolder) -> None:
-            plain(trainer, run)  # type: ignore[arg-type]
-            if trainer.step == at:  # type: ignore[attr-defined]
+        def save(folder: Path, one: Checkpoint, *, keep: int) -> Path:
+            written = save_checkpoint(folder, one, keep=keep)
+            if one.step == at:
                 signal.raise_signal(signal.SIGTERM)
+            return written
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(training, "_save", save)
+            patch.setattr("saccade.train.checkpoint.save_checkpoint", save)
             return real(chosen, out)  # type: ignore[arg-type]
 
     monkeypatch.setattr(home, "run_training", stopped)

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.app.joint_runs import write_images
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture
 
 
+@pytest.mark.slow
 def test_other_data_are_scored_with_boxes_of_their_own(
     joint: dict[str, Path], tmp_path: Path, capsys: Capture
 ) -> None:

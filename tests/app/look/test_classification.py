@@ -43,6 +43,7 @@ def test_every_map_lies_on_the_cells_of_its_axis_and_sums_to_one(kind: str) -> N
             assert look.axes[site.rows].tokens == [look.classes.target if look.classes else ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vit", "swin", "resnet"])
 def test_the_maps_are_those_of_the_model(kind: str) -> None:
     model, given = classifier(kind), subjects(2)
@@ -102,6 +103,7 @@ def test_traces_of_a_class_that_was_asked_for() -> None:
         class_document([model], subjects(), replace(HOW, of="cat"))
 
 
+@pytest.mark.slow
 def test_without_room_heads_are_averaged_and_it_is_said() -> None:
     model, given = classifier("fine"), subjects(6)
     full, small = (
@@ -135,6 +137,7 @@ def test_two_runs_are_looks_at_the_same_images() -> None:
     assert document.title == "a and b · 3 images"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vit", "swin", "resnet"])
 def test_a_film_has_a_frame_for_each_map(kind: str, tmp_path: Path) -> None:
     model, (subject,) = classifier(kind), subjects()

@@ -143,6 +143,7 @@ def test_without_room_heads_are_averaged_then_points_left_out_and_it_is_said() -
     assert "encoder.0.self" not in names
 
 
+@pytest.mark.slow
 def test_many_images_are_smaller_and_without_their_points() -> None:
     document = object_document([detector()], subjects(25), HOW)
     assert {image.side for image in document.images} == {192}

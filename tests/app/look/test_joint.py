@@ -46,6 +46,7 @@ def asked_about(document: LookDocument) -> LookEntry:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", REGIONS)
 @pytest.mark.parametrize("kind", list(HEADS))
 def test_every_weight_is_the_models_own(kind: str, regions: RegionKind) -> None:
@@ -69,6 +70,7 @@ def test_every_weight_is_the_models_own(kind: str, regions: RegionKind) -> None:
     assert sites["joins.0.regions.cross"].rows == "regions"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(HEADS))
 def test_it_says_what_is_predicted_and_what_would_be_without(kind: str) -> None:
     document, model = look_of(kind)
@@ -90,6 +92,7 @@ def test_it_says_what_is_predicted_and_what_would_be_without(kind: str) -> None:
         assert classes.said == [labels[answer.region]]
 
 
+@pytest.mark.slow
 def test_an_answer_is_right_as_people_say_and_a_region_by_what_it_shares() -> None:
     document, _ = look_of("answering")
     said = document.looks[0].text
@@ -114,6 +117,7 @@ def test_an_answer_is_right_as_people_say_and_a_region_by_what_it_shares() -> No
     assert look.classes.truth == ["none of the regions"]
 
 
+@pytest.mark.slow
 def test_each_sentence_to_choose_from_has_a_look_and_all_say_which_was_chosen() -> None:
     row = subject(text="a red ring\tthe moon\ttwo stars", truth=PairTruth(sentence="the moon"))
     document, model = look_of("choosing", one=row)

@@ -44,6 +44,7 @@ def ask(
     return server.post(path, {**given, **asked})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["answering", "referring", "fitting", "joint", "cells"])
 def test_it_says_what_the_library_says_whichever_way_the_image_comes(
     server: LocalServer, picture: bytes, name: str

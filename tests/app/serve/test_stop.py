@@ -31,6 +31,7 @@ def stream(server: LocalServer) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_what_was_taken_on_is_finished_and_nothing_new_is_taken(paths: list[Path]) -> None:
     with LocalServer(paths) as server, ExitStack() as held:
         faults = held.enter_context(faulty(server, "translator"))

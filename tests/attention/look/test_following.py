@@ -34,6 +34,7 @@ def traced(model: nn.Module, *given: Tensor, **more: Any) -> Trace:
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only", ["", "cross"])
 def test_rows_follow_their_hypotheses_through_the_beams_of_others(only: str) -> None:
     model, given = translator(), padded("right")

@@ -10,7 +10,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -128,19 +127,19 @@ def test_images_of_an_archive_are_cached_too(tmp_path: Path) -> None:
     assert torch.equal(cache[torch.arange(3)], torch.stack([decode(r) for r in files.values()]))
 
 
-@pytest.mark.parametrize("harm", ["cut", "empty", "index", "count", "pickle"])
+@pytest.mark.parametrize("harm", ["cut", "empty", "sums", "bad", "index", "count"])
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, harm: str) -> None:
-    images = members(tmp_path / "data")
+    images = members(tmp_path / "data", bad=(19,))
     home = image_cache(images, tmp_path / "kept", settings=SMALL).folder
-    file = home / ("images.npy" if harm in ("cut", "empty", "pickle") else "index.json")
+    names = {"cut": "pixels", "empty": "pixels", "sums": "sums", "bad": "bad"}
+    file = home / names.get(harm, "index.json")
     raw = file.read_bytes()
     new = {"cut": raw[:-1], "empty": b"", "index": b"{", "count": b'{"count": 3, "bad": {}}'}
-    if harm == "pickle":
-        np.save(file, np.array([{}], dtype=object), allow_pickle=True)
-    else:
-        file.write_bytes(new[harm])
+    new |= {"sums": bytes(len(raw)), "bad": b'[3, "made up"]\n'}
+    file.write_bytes(new[harm])
     again = image_cache(images, tmp_path / "kept", settings=SMALL)
-    assert torch.equal(again[torch.arange(20)], expected(images, SMALL))
+    assert torch.equal(again[torch.arange(19)], expected(images[:19], SMALL))
+    assert list(again.bad) == [19]
 
 
 @pytest.mark.parametrize("bit", range(8))
@@ -150,7 +149,7 @@ def test_no_flipped_bit_of_a_pixel_is_learnt_from_and_the_way_out_works(
 ) -> None:
     images, every = members(tmp_path / "data"), torch.arange(20)
     home = image_cache(images, tmp_path / "kept", settings=SMALL).folder
-    flip(home / "images.npy", where, bit)
+    flip(home / "pixels", where, bit)
     cache = image_cache(images, tmp_path / "kept", settings=SMALL)
     with pytest.raises(DataError, match="damaged and given up; run the same again"):
         cache[every]
@@ -201,11 +200,45 @@ def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     image_cache(images, tmp_path / "kept", settings=SMALL)
 
 
+def in_shards_of(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHARD", count * 3 * SMALL.size**2)
+
+
+def test_how_long_shards_are_is_all_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = members(tmp_path / "data", bad=(0, 7))
+    whole = image_cache(images, tmp_path / "whole", settings=SMALL)
+    in_shards_of(3, monkeypatch)
+    parts = image_cache(images, tmp_path / "parts", settings=SMALL)
+    assert torch.equal(whole[torch.arange(18)], parts[torch.arange(18)])
+    assert (whole.bad, whole.digest) == (parts.bad, parts.digest)
+    for name in ("pixels", "sums", "bad"):
+        assert (whole.folder / name).read_bytes() == (parts.folder / name).read_bytes()
+
+
+def test_of_a_damaged_cache_the_shards_before_the_damage_are_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_shards_of(4, monkeypatch)
+    images, told = members(tmp_path / "data", bad=(1,)), list[int]()
+    first = image_cache(images, tmp_path / "kept", settings=SMALL)
+    flip(first.folder / "pixels", 0.7, 0)  # image 14, of the fourth shard
+    with pytest.raises(DataError, match="damaged and given up"):
+        first[torch.arange(19)]
+    again = image_cache(
+        images, tmp_path / "kept", settings=SMALL, progress=lambda done, _: told.append(done)
+    )
+    assert told == [*range(13, 21)]
+    assert (again.digest, again.bad) == (first.digest, first.bad)
+    assert torch.equal(again[torch.arange(1, 19)], expected(images[2:], SMALL))
+
+
 BUILDER = """
 import sys, time
 from pathlib import Path
+from saccade.data.images import cache as module
 from saccade.data.images.cache import CacheSettings, image_cache
 from saccade.data.images.members import Member
+module.SHARD = 4 * 3 * 6 * 6
 images = [Member.of(Path(sys.argv[1]) / f"{n}.png") for n in range(20)]
 def progress(done, of):
     print(done, flush=True)
@@ -221,18 +254,25 @@ def builder(data: Path, kept: Path, pause: float) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_a_killed_builder_leaves_no_cache_and_no_lock(tmp_path: Path) -> None:
-    data, kept = tmp_path / "data", tmp_path / "kept"
+def test_a_killed_builder_leaves_no_lock_and_costs_one_shard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, kept, told = tmp_path / "data", tmp_path / "kept", list[int]()
     images = members(data)
     with builder(data, kept, 0.2) as process:
         assert process.stdout is not None
-        while process.stdout.readline().strip() != "5":
+        while process.stdout.readline().strip() != "10":
             assert process.poll() is None
         process.send_signal(signal.SIGKILL)
     assert len(list(kept.glob("*.tmp"))) == 1
+    in_shards_of(4, monkeypatch)
     began = time.monotonic()
-    cache = image_cache(images, kept, settings=SMALL)
+    cache = image_cache(images, kept, settings=SMALL, progress=lambda done, _: told.append(done))
     assert time.monotonic() - began < 10
+    assert told == [*range(9, 21)]
+    monkeypatch.undo()
+    undisturbed = image_cache(images, tmp_path / "other", settings=SMALL)
+    assert cache.digest == undisturbed.digest
     assert torch.equal(cache[torch.arange(20)], expected(images, SMALL))
     assert not list(kept.glob("*.tmp"))
 

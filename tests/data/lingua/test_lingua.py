@@ -144,6 +144,7 @@ def test_a_source_has_one_target_even_in_lower_case() -> None:
         assert target_of.setdefault(pair.source.lower(), pair.target.lower()) == pair.target.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "compositional"])
 def test_every_target_word_has_exactly_one_sure_link_and_links_are_in_range(split: str) -> None:
     for pair in sample(split, 3000):
@@ -210,6 +211,7 @@ def test_no_french_surface_fault_of(fault: str) -> None:
     assert not [p.target for p in sample("train", 30_000) if pattern.search(p.target)][:3]
 
 
+@pytest.mark.slow
 def test_english_writes_an_before_a_vowel_sound() -> None:
     wrong = re.compile(r"\ba (apple|old|honest|uncle|artist|Italian)\b|\ban (useful|European|univ)")
     assert not [p.source for p in sample("train", 10_000) if wrong.search(p.source)]

@@ -71,6 +71,7 @@ def test_the_data_are_the_same_in_every_process() -> None:
     assert render(first, 32).mean() == pytest.approx(126.64, abs=0.05)
 
 
+@pytest.mark.slow
 def test_no_arrangement_is_in_two_of_train_valid_and_test() -> None:
     shares = {
         "train": ("train", "many-train", "biased-train"),

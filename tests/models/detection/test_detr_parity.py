@@ -32,6 +32,7 @@ def partly(batch: int, height: int, width: int) -> Tensor:
     return inside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ENCODERS)
 @torch.no_grad()
 def test_gives_the_scores_and_boxes_of_hugging_face(encoder: str) -> None:
@@ -123,6 +124,7 @@ def counted(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["detr-r50", "detr-r101"])
 def test_has_as_many_parameters_as_published(name: str) -> None:
     """Theirs does not count what BatchNorm multiplies by and adds, for it is frozen."""

@@ -148,6 +148,7 @@ def test_a_pair_among_others_is_as_it_is_alone(way: str, head: JointHead) -> Non
         assert_same(pair_of(model, found, number), pair_of(model, alone, 0))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 99), way=st.sampled_from(list(WAYS)))
 @torch.no_grad()
 def test_the_order_of_regions_orders_their_states_and_changes_nothing_else(

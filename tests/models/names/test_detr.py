@@ -36,6 +36,7 @@ def equal(one: nn.Module, other: nn.Module) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("encoder", ["resnet-mini", "resnet-50"])
 def test_out_and_in_again_is_the_same_to_the_last_bit(library: str, encoder: str) -> None:

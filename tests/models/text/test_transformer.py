@@ -27,6 +27,7 @@ def arithmetic(config: TransformerConfig) -> int:
     return config.vocabulary * width + config.depth * (encoder + decoder) + last + table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n for n, c in PRESETS.items() if isinstance(c, TransformerConfig)]
 )

@@ -55,6 +55,7 @@ def built(task: Detection, **more: Any) -> Detr:
     return model
 
 
+@pytest.mark.slow
 def test_an_epoch_has_every_image_once_with_its_objects() -> None:
     plain = task(replace(SMALL, vary=VaryBoxes(flip=False, cut=0.0)))
     assert plain.batches_per_epoch == 4
@@ -101,6 +102,7 @@ def test_shards_sum_to_the_whole(more: dict[str, Any]) -> None:
         torch.testing.assert_close(parts[0][name] + parts[1][name], losses[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, SINCE], ids=["published", "since"])
 def test_a_few_updates_learn(more: dict[str, Any]) -> None:
     some = task(replace(SMALL, vary=VaryBoxes(flip=False, cut=0.0)), images=23)

@@ -90,6 +90,7 @@ def test_the_sentences_of_a_row_stay_together_whatever_their_number(users: Any) 
     assert sizes == {2, 3, 4}
 
 
+@pytest.mark.slow
 def test_so_many_rows_of_an_image_are_learnt_from_at_a_time(shaped: Any) -> None:
     batch = shaped.batch(0)
     images = [image for image, _, _ in offered(shaped, batch)]
@@ -100,6 +101,7 @@ def test_so_many_rows_of_an_image_are_learnt_from_at_a_time(shaped: Any) -> None
     assert len(other.batch(0).asked["right"]) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["boxes", "cells"])
 def test_the_loss_is_that_of_each_row_by_itself(users: Any, regions: RegionKind) -> None:
     """Written plainly: one image and one sentence at a time, softmax over a row, −log p(right)."""

@@ -24,6 +24,7 @@ from tests.tasks.joint.made import KnownRuns
 BLANK = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 99), queries=st.sampled_from([4, 60]), nothing=st.booleans())
 def test_those_are_found_whose_best_class_is_likely_the_likeliest_first(
     seed: int, queries: int, nothing: bool

@@ -134,6 +134,7 @@ def referring() -> Any:
     return prepared("referring")
 
 
+@pytest.mark.slow
 def test_pointing_is_right_where_the_best_region_shares_half_of_the_true_box(
     referring: Any,
 ) -> None:

@@ -47,6 +47,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("saccade.tasks.joint.pretraining.wrong_images", wrong)
 
 
+@pytest.mark.slow
 @every_task
 @every_region
 def test_what_fills_a_batch_changes_neither_loss_nor_gradient(
@@ -100,6 +101,7 @@ def plain_loss(features: Tensor, layer: OutputLayer, labels: Tensor) -> Tensor:
     return F.cross_entropy(layer(features), labels, reduction="sum")
 
 
+@pytest.mark.slow
 @every_task
 @every_region
 def test_a_gpu_need_not_wait_for_the_cpu(
@@ -119,6 +121,7 @@ def test_a_gpu_need_not_wait_for_the_cpu(
     assert not asked & ASKING
 
 
+@pytest.mark.slow
 def test_without_slots_somebody_must_count(tasks: Any) -> None:
     """So the test above can fail."""
     task = tasks["answering"]

@@ -108,6 +108,7 @@ def test_classes_of_hidden_regions_are_told_by_their_logarithms(
     assert loss.item() == pytest.approx(total / len(known), rel=1e-5)
 
 
+@pytest.mark.slow
 @given(seed=seeds)
 def test_what_a_detector_says_of_hidden_regions_is_told_by_the_kl_divergence(seed: int) -> None:
     with torch.no_grad():

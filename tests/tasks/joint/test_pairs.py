@@ -74,6 +74,7 @@ def by_hand(tool: PairTool, image: PairImage, text: str, number: int, aim: int) 
     return float(z.sigmoid())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", REGIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_a_region_is_the_model_with_its_features_zeroed(

@@ -145,6 +145,7 @@ def test_a_cell_hits_if_its_middle_lies_in_the_box_of_the_object(
     assert found["chance"] == pytest.approx(sum(shares) / len(shares), abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["boxes", "cells"])
 @torch.no_grad()
 def test_the_weights_are_the_models_own(regions: RegionKind) -> None:

@@ -71,6 +71,7 @@ def by_hand(z: Tensor, data: SightedTexts, images: int) -> dict[str, dict[int, f
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shortlist", [0, 10_000])
 def test_recalls_are_those_of_a_loop_over_all_pairs(
     task: Any, model: Vilbert, z: Tensor, read_at_once: int, shortlist: int
@@ -89,6 +90,7 @@ def test_recalls_are_those_of_a_loop_over_all_pairs(
     torch.testing.assert_close(found, z, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_cells_are_found_just_so(task: Any, read_at_once: int) -> None:
     model = model_for(task, replace(TINY, regions="cells"))
     z = one_by_one(model, task._valid, 3)
@@ -126,6 +128,7 @@ def test_batches_whose_images_have_other_numbers_of_regions_are_put_together(
     assert (even.equal, even.slots) == (True, int(counts[same[0]]) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, VALID - 1])
 def test_an_image_of_which_nothing_is_said_can_be_found_and_finds_nothing(
     task: Any, model: Vilbert, z: Tensor, lost: int, read_at_once: int

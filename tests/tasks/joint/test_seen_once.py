@@ -60,6 +60,7 @@ def losses(task: Any, model: Vilbert, batch: Any) -> dict[str, float]:
     return {name: loss.item() for name, loss in task.losses(model, batch).items()}
 
 
+@pytest.mark.slow
 @every_task
 @every_region
 def test_losses_and_figures_are_those_of_looking_each_time(

@@ -260,6 +260,7 @@ def test_an_electra_draws_from_its_generator_and_tells_the_author_s_words(make: 
     assert found == pytest.approx(REPLACED_WEIGHT * mean, rel=0.15)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_generator_s_probabilities(make: Make) -> None:
     task = make(budget=400)
     model: Any = model_of(task, ELECTRA)

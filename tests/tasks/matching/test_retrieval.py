@@ -15,6 +15,7 @@ from tests.tasks.matching.made import model_for, prepared
 CPU = torch.device("cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [2, 64])
 def test_recalls_are_those_of_a_loop_over_all_pairs(
     at_once: int, monkeypatch: pytest.MonkeyPatch

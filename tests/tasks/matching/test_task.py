@@ -146,6 +146,7 @@ def recipe(**settings: Any) -> Any:
     return replace(RECIPES["clip"], model=TINY, task=task, train=quick)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train(recipe(), whole, lambda event: None)

@@ -14,6 +14,7 @@ from saccade.train.settings import TrainSettings
 from tests.train.small import HaltError, halt_at, hashes, ignore
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("augment", ["none", "crop"])
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
     augment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

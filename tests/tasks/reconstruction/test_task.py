@@ -118,6 +118,7 @@ def test_figures_are_those_of_the_likeliest_codes() -> None:
     assert one.deciding.better(20.0, 19.0)
 
 
+@pytest.mark.slow
 def test_a_few_colours_are_learnt_by_heart() -> None:
     """Each cell is of one of four colours; by chance they would all have the same code."""
     rng = torch.Generator().manual_seed(0)

@@ -43,6 +43,7 @@ class GivenImages(ImageDrawer):
         return self.given
 
 
+@pytest.mark.slow
 def test_scenes_show_what_their_captions_say(read: Any) -> None:
     images = read.images[torch.arange(COUNT)]
     found = judge([texts[0] for texts in read.captions], images)

@@ -61,6 +61,7 @@ def drawer(task: TextToImage, model: Dalle) -> ImageDrawer:
     return ImageDrawer(model, task.dvae, task.vocabulary, SETTINGS)
 
 
+@pytest.mark.slow
 def test_the_dvae_decides_codes_and_grid(task: TextToImage) -> None:
     config: Any = task.fit(DALLE)
     assert (config.codes, config.grid, config.vocabulary) == (7, 4, len(task.vocabulary))
@@ -99,6 +100,7 @@ def pieces(task: TextToImage, position: int, **shard: int) -> list[list[int]]:
 PAIRS = replace(SETTINGS, level="bpe", vocabulary=300, dropped=0.0)
 
 
+@pytest.mark.slow
 def test_byte_pairs_are_left_out_in_training_by_seed_epoch_and_text(dvae: Dvae) -> None:
     plain = prepared(dvae, PAIRS, most_words=90)
     task = prepared(dvae, replace(PAIRS, bpe_dropout=0.3), most_words=90)
@@ -120,6 +122,7 @@ def constant_dalle(task: TextToImage) -> Any:
     return task.fit(replace(DALLE, text=90)).build().eval()
 
 
+@pytest.mark.slow
 def test_a_text_in_too_many_pieces_is_read_as_it_is_without_dropout(dvae: Dvae) -> None:
     plain = prepared(dvae, replace(PAIRS, vocabulary=400), most_words=90)
     longest = max(len(row) for i in range(6) for row in pieces(plain, i))
@@ -135,6 +138,7 @@ def said() -> list[str]:
     return [text for texts in read_texts(PAIRS, "train").captions for text in texts]
 
 
+@pytest.mark.slow
 def test_hidden_texts_are_a_start_and_an_end(dvae: Dvae) -> None:
     task = prepared(dvae, replace(SETTINGS, dropped=0.999))
     batch = task.batch(0)
@@ -164,6 +168,7 @@ def test_validation_is_the_mean_over_all_images(task: TextToImage, model: Dalle)
     assert figures["loss"] == pytest.approx(figures["words"] / 8 + figures["codes"] * 7 / 8)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_dvae_and_goes_on_with_it(task: TextToImage, tmp_path: Path) -> None:
     for name, content in task.assets().items():
         (tmp_path / name).write_bytes(content)
@@ -267,6 +272,7 @@ def test_pairs_are_of_byte_pairs() -> None:
         replace(PAIRS, bpe_dropout=1.0)
 
 
+@pytest.mark.slow
 def test_texts_that_no_model_can_read_are_refused(dvae: Dvae) -> None:
     with pytest.raises(DataError, match=r"none of the training texts has under .* --model.text"):
         prepared(dvae, most_words=4)

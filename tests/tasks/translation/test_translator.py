@@ -80,6 +80,7 @@ def test_a_writer_writes_what_its_model_does(how: Decoding) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["transformer", "rnn"])
 @pytest.mark.parametrize("how", [Decoding(beam=1), Decoding(beam=3, n_best=3)])
 def test_what_is_seen_of_a_translation_is_what_the_model_does_when_made_to_say_it(

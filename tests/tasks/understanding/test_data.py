@@ -59,6 +59,7 @@ def test_no_number_of_labels_is_all_of_them_and_the_seed_changes_nothing(tmp_pat
     assert "6 labels of " in one.report[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_lingua_is_labelled_by_what_it_says_it_is(world: str) -> None:
     settings = replace(UnderstandingSettings(count=40), world=world)

@@ -12,14 +12,21 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from saccade.data.rows import Rows
+from saccade.errors import ConfigError
 from saccade.models.text.bert import Bert
 from saccade.tasks.base import Batch, Deciding, Preparation, Task
-from saccade.tasks.understanding.data import UnderstandingSettings
+from saccade.tasks.understanding.data import UnderstandingSettings, read_split
 from saccade.tasks.understanding.figures import deciding_of
 from saccade.tasks.understanding.labels import Labels
 from saccade.tasks.understanding.task import TextsBatch, Understanding
 from saccade.train.recipes import RECIPES
-from tests.tasks.understanding.texts import model_for, sentence, task_for, write_texts
+from tests.tasks.understanding.texts import (
+    model_for,
+    sentence,
+    settings_for,
+    task_for,
+    write_texts,
+)
 
 KINDS = ("classes", "number", "labels", "tags")
 BATCHINGS = ("similar", "mixed")
@@ -200,3 +207,39 @@ def test_a_recipe_knows_what_the_built_in_data_make_of_its_model(
     assert known["vocabulary"] >= fitted["vocabulary"]  # the most that it may be
     own = replace(settings, data="mine").fitted_sizes()
     assert own == {"vocabulary": settings.vocabulary}
+
+
+def test_pairs_are_read_in_either_order_other_ones_in_each_epoch(tmp_path: Path) -> None:
+    folder = write_texts(tmp_path, "classes", pairs=True)
+    plain = task_for(folder, "classes", batching="similar")
+    either = task_for(folder, "classes", batching="similar", either_order=True)
+    assert either.fingerprint() != plain.fingerprint()
+    texts = [(sentence(n), sentence(n + 1)) for n in range(40)]
+    of = {
+        tuple(reading.tokens): (number, turned)
+        for turned, some in ((False, texts), (True, [pair[::-1] for pair in texts]))
+        for number, reading in enumerate(either.vocabulary.readings(some))
+    }
+    turned: list[set[int]] = []
+    for epoch in range(3):
+        seen: dict[int, bool] = {}
+        for index in range(either.batches_per_epoch):
+            batch = either.batch(epoch * either.batches_per_epoch + index)
+            ends = pairwise(batch.words.starts.tolist())
+            for target, (start, end) in zip(batch.targets.tolist(), ends):
+                number, is_turned = of[tuple(batch.words.tokens[start:end].tolist())]
+                seen[number] = is_turned
+                assert target == either.labels.targets(read_rows(folder), "")[number]
+        assert len(seen) == len({sentence(n) + sentence(n + 1) for n in range(40)})
+        turned.append({number for number, so in seen.items() if so})
+        assert 5 < len(turned[-1]) < len(seen) - 5
+    assert turned[0] != turned[1] != turned[2]
+
+
+def read_rows(folder: Path) -> Any:
+    return read_split(settings_for(folder, "classes"), "train").rows
+
+
+def test_single_texts_have_no_other_order(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"either_order is of pairs of texts, and .* single ones"):
+        task_for(write_texts(tmp_path, "classes"), "classes", either_order=True)

@@ -1,11 +1,14 @@
 """A finding as a drawing: its panels side by side, as many to a row as fit."""
 
+from collections.abc import Sequence
+
 from saccade.app.figures.charts.bars import bar_block
 from saccade.app.figures.charts.block import ChartBlock
 from saccade.app.figures.charts.heat import heat_block
 from saccade.app.figures.charts.lines import line_block
-from saccade.app.figures.finding import Finding
+from saccade.app.figures.finding import BarPanel, Finding, HeatPanel, LinePanel
 from saccade.app.look.draw.canvas import Canvas, Words
+from saccade.app.look.draw.field import COLOURS
 from saccade.app.look.draw.text import text_width
 
 WIDEST = 1140.0  # of a row of panels
@@ -16,10 +19,24 @@ TITLE = 17
 
 def draw_finding(finding: Finding, *, title: str, headed: bool = True) -> Canvas:
     """All panels under the title; a page that has the title above leaves the head off."""
-    wide = WIDTHS[min(len(WIDTHS), len(finding.lines) + len(finding.bars)) - 1]
-    lines = [line_block(panel, wide) for panel in finding.lines]
-    rows = _rows([*lines, *map(bar_block, finding.bars)])
-    rows += _rows([*map(heat_block, finding.heats)])
+    lines, bars, heats = finding.lines, finding.bars, finding.heats
+    return draw_panels(title, lines=lines, bars=bars, heats=heats, headed=headed)
+
+
+def draw_panels(
+    title: str,
+    *,
+    lines: Sequence[LinePanel] = (),
+    bars: Sequence[BarPanel] = (),
+    heats: Sequence[HeatPanel] = (),
+    headed: bool = True,
+) -> Canvas:
+    """Lines and bars, then maps below them; a notebook shows what this returns."""
+    wide = WIDTHS[min(len(WIDTHS), max(1, len(lines) + len(bars))) - 1]
+    drawn = [line_block(panel, wide) for panel in lines]
+    colours = {name: COLOURS[n % len(COLOURS)] for p in lines for n, name in enumerate(p.lines)}
+    rows = _rows([*drawn, *(bar_block(panel, colours) for panel in bars)])
+    rows += _rows([*map(heat_block, heats)])
     head = 48.0 if headed else EDGE
     widths = [sum(block.width for block in row) for row in rows]
     widths.append(text_width(title, TITLE) + 20 if headed else 0.0)

@@ -1,6 +1,6 @@
 """Bars that lie: each with its name before it and its number behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from saccade.app.figures.charts.block import ChartBlock
@@ -27,9 +27,12 @@ class _Row(NamedTuple):
     height: float
 
 
-def bar_block(panel: BarPanel) -> ChartBlock:
-    """Groups under headings; where there is one series only, its bars bear the groups' names."""
-    rows = list(_rows(panel))
+def bar_block(panel: BarPanel, colours: Mapping[str, str]) -> ChartBlock:
+    """Groups under headings; where there is one series only, its bars bear the groups' names.
+
+    What is drawn as a line beside them has its colour here too.
+    """
+    rows = list(_rows(panel, colours))
     marks = [row.mark for row in rows if row.mark is not None]
     scale = _scale(marks, logarithmic=panel.log_x)
     labels = 24 + max(text_width(row.name, SIZE) for row in rows)
@@ -46,13 +49,15 @@ def bar_block(panel: BarPanel) -> ChartBlock:
     return ChartBlock(labels + WIDE + numbers + RIGHT, ABOVE + high + BELOW, paint)
 
 
-def _rows(panel: BarPanel) -> Iterator[_Row]:
+def _rows(panel: BarPanel, colours: Mapping[str, str]) -> Iterator[_Row]:
     several = len(panel.bars) > 1
     for at, group in enumerate(panel.groups):
         if several:
             yield _Row(group, None, FAINT, HEADING)
         for number, (name, marks) in enumerate(panel.bars.items()):
-            yield _Row(name if several else group, marks[at], COLOURS[number % len(COLOURS)], ROW)
+            shown = name if several else group
+            colour = colours.get(shown, COLOURS[number % len(COLOURS)])
+            yield _Row(shown, marks[at], colour, ROW)
         if several and at < len(panel.groups) - 1:
             yield _Row("", None, FAINT, BETWEEN)
 

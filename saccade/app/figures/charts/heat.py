@@ -1,8 +1,11 @@
 """A matrix of numbers as shades, with words on both sides where it has them."""
 
+from collections import defaultdict
+from itertools import groupby
+
 from saccade.app.figures.charts.block import ChartBlock
 from saccade.app.figures.finding import HeatPanel
-from saccade.app.look.draw.canvas import Canvas, Stroke, Words
+from saccade.app.look.draw.canvas import Canvas, Stroke, Tiles, Words
 from saccade.app.look.draw.colour import shade
 from saccade.app.look.draw.field import COLOURS, FAINT
 from saccade.app.look.draw.text import text_width
@@ -27,11 +30,7 @@ def heat_block(panel: HeatPanel) -> ChartBlock:
     def paint(canvas: Canvas, left: float, top: float) -> None:
         x, y = left + GAP + beside, top + TITLE + over
         canvas.words.append(Words((x, top + 14), panel.title, size=14))
-        for i, line in enumerate(panel.values):
-            for j, value in enumerate(line):
-                level = (value - panel.low) / (panel.high - panel.low)
-                place = x + j * wide, y + i * high, wide, high
-                canvas.strokes.append(_cell(*place, colour=_shade(level)))
+        canvas.tiles += _tiles(panel, (x, y), (wide, high))
         for i, j in panel.outlined:
             place = x + j * wide + 1, y + i * high + 1, wide - 2, high - 2
             canvas.strokes.append(Stroke(_outline(*place), COLOURS[1], 2.0))
@@ -60,14 +59,23 @@ def _axis_titles(
         canvas.words.append(title)
 
 
+def _tiles(panel: HeatPanel, corner: tuple[float, float], cell: tuple[float, float]) -> list[Tiles]:
+    """Cells by their shade; neighbours in a row that share one are one tile."""
+    (x, y), (wide, high) = corner, cell
+    shades: dict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
+    for i, line in enumerate(panel.values):
+        levels = ((value - panel.low) / (panel.high - panel.low) for value in line)
+        left = x
+        for colour, cells in groupby(levels, key=_shade):
+            long = wide * len(list(cells))
+            shades[colour].append((left, y + i * high, long, high))
+            left += long
+    return [Tiles(tuple(places), colour) for colour, places in sorted(shades.items())]
+
+
 def _shade(level: float) -> str:
     """One of some shades, so that few colours are told."""
     return "#{:02x}{:02x}{:02x}".format(*shade(round(level * LEVELS) / LEVELS))
-
-
-def _cell(x: float, y: float, wide: float, high: float, *, colour: str) -> Stroke:
-    corners = ((x, y), (x + wide, y), (x + wide, y + high), (x, y + high))
-    return Stroke(corners, colour, 0.8, fill=colour)
 
 
 def _outline(x: float, y: float, wide: float, high: float) -> tuple[tuple[float, float], ...]:

@@ -29,7 +29,7 @@ def _link(report: ClaimReport) -> str:
     mark, words = HOLDS[report.finding.holds]
     return (
         f'<li><a href="#{report.name}"><b>{report.key}</b> {_text(report.title)}</a> '
-        f'<span class="mark {mark}">{words}</span></li>'
+        f'<span class="mark {mark}">{words}{"" if report.budget == 1 else "?"}</span></li>'
     )
 
 
@@ -40,15 +40,19 @@ def _section(report: ClaimReport) -> str:
     return f"""<section id="{report.name}">
 <h2><b>{report.key}</b> {_text(report.title)}</h2>
 <p class="claim">{_text(report.claim)}</p>
-<p><span class="mark {mark}">{words}</span> {_text(finding.verdict)}</p>
+<p><span class="mark {mark}">{words}{report.share}</span> {_text(finding.verdict)}</p>
 <figure>{drawing}
 <figcaption>{_text(report.expect)}</figcaption></figure>
 <details><summary>The numbers</summary>{_table(report)}</details>
 <details><summary>What was run</summary>
-<p>saccade figures {report.key}; seeds {", ".join(map(str, report.seeds))}; {_text(report.machine)};
-{report.seconds:,.0f} seconds, without runs that were there already.</p>
+<p>saccade figures {report.key}{_budget(report)}; seeds {", ".join(map(str, report.seeds))};
+{_text(report.machine)}; {report.seconds:,.0f} seconds, without runs that were there already.</p>
 {_commands(report)}</details>
 </section>"""
+
+
+def _budget(report: ClaimReport) -> str:
+    return "" if report.budget == 1 else f" --budget {report.budget:g}"
 
 
 def _table(report: ClaimReport) -> str:

@@ -6,7 +6,7 @@ The film is the image, then the image once for each word: as PNG, and as SVG.
 import base64
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -45,16 +45,16 @@ class ImageLook:
     """
 
     rows: list[str]
-    maps: Float[Tensor, "words h w"]
-    lattice: Lattice
-    image: UInt8[Tensor, "3 H W"]
+    maps: Float[Tensor, "words h w"] = field(repr=False)
+    lattice: Lattice = field(repr=False)
+    image: UInt8[Tensor, "3 H W"] = field(repr=False)
     title: str
     caption: str
-    document: Callable[[], LookDocument]
+    document: Callable[[], LookDocument] = field(repr=False)
     hard: bool = False
-    boxes: tuple[MarkedBox, ...] = ()
-    colours: tuple[str, ...] = ()
-    peaks: tuple[Sequence[float], ...] = ()
+    boxes: tuple[MarkedBox, ...] = field(default=(), repr=False)
+    colours: tuple[str, ...] = field(default=(), repr=False)
+    peaks: tuple[Sequence[float], ...] = field(default=(), repr=False)
 
     def save(self, path: str | Path, *, cells: bool = False) -> Path:
         """Write the film, the page or the numbers, by the file's ending.

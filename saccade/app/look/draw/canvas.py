@@ -28,6 +28,14 @@ class Stroke:
 
 
 @dataclass(frozen=True)
+class Tiles:
+    """Rectangles of one colour: left, top, width and height of each."""
+
+    places: tuple[tuple[float, float, float, float], ...]
+    colour: str
+
+
+@dataclass(frozen=True)
 class Words:
     """A line of text; `across` is which share of it lies left of its place: 0, ½ or all."""
 
@@ -41,13 +49,14 @@ class Words:
 
 @dataclass
 class Canvas:
-    """What is drawn, in points of a page, from the back to the front; words are in front of all."""
+    """What is drawn, in points of a page: tiles behind strokes, and words in front of all."""
 
     width: float
     height: float
     title: str
-    strokes: list[Stroke] = field(default_factory=list[Stroke])
-    words: list[Words] = field(default_factory=list[Words])
+    strokes: list[Stroke] = field(default_factory=list[Stroke], repr=False)
+    words: list[Words] = field(default_factory=list[Words], repr=False)
+    tiles: list[Tiles] = field(default_factory=list[Tiles], repr=False)
 
     def svg(self) -> str:
         """Text stays text; where the reader's ground is dark, so is the page."""
@@ -59,15 +68,20 @@ class Canvas:
                 f"<title>{svg_text(self.title)}</title>",
                 self._night(),
                 f'<rect width="100%" height="100%" fill="{PAPER}"/>',
+                *map(_svg_tiles, self.tiles),
                 *map(_svg_stroke, self.strokes),
                 *map(_svg_words, self.words),
                 "</svg>",
             ]
         )
 
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return self.svg()
+
     def _night(self) -> str:
         """A style that gives every colour its counterpart where the reader prefers dark pages."""
-        used = {one.colour for one in (*self.strokes, *self.words)}
+        used = {one.colour for one in (*self.tiles, *self.strokes, *self.words)}
         used |= {one.fill for one in self.strokes if one.fill is not None} | {PAPER}
         rules = (
             f'[{part}="{colour}"]{{{part}:{night(colour)}}}'
@@ -81,6 +95,10 @@ class Canvas:
         size = round(self.width * scale), round(self.height * scale)
         image = Image.new("RGB", size, PAPER)
         draw = ImageDraw.Draw(image)
+        for tiles in self.tiles:
+            for x, y, wide, high in tiles.places:
+                corners = x * scale, y * scale, (x + wide) * scale, (y + high) * scale
+                draw.rectangle(corners, fill=tiles.colour)
         for one in self.strokes:
             points = [(x * scale, y * scale) for x, y in one.points]
             if one.fill is not None:
@@ -92,6 +110,13 @@ class Canvas:
             _paste(image, one)
         warn_of_fonts(one.text for one in self.words)
         return png_bytes(image)
+
+
+def _svg_tiles(one: Tiles) -> str:
+    """One path for all, outlined by a hair so that no ground shows between neighbours."""
+    parts = (f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h{-w:.1f}z" for x, y, w, h in one.places)
+    style = f'fill="{one.colour}" stroke="{one.colour}" stroke-width="0.8"'
+    return f'<path d="{"".join(parts)}" {style}/>'
 
 
 def _svg_stroke(one: Stroke) -> str:

@@ -8,8 +8,8 @@ from saccade.app.look.draw.scale import Scale
 WIDE, HIGH = 460.0, 340.0  # of the field, in points
 LEFT, RIGHT, ABOVE, BELOW = 74.0, 22.0, 34.0, 62.0  # around it
 FAINT, GRID = "#5b6472", "#e6e9ef"
-# Okabe and Ito's, which people who see fewer colours tell apart.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#333333", "#56b4e9", "#b03060")
+# After Okabe and Ito, which people who see fewer colours tell apart; dark enough for small words.
+COLOURS = ("#0072b2", "#c65100", "#00815e", "#b4528a", "#8a6d00", "#333333", "#4479a0", "#b03060")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ class MatrixLook:
 
     rows: list[str]
     columns: list[str]
-    weights: Float[Tensor, "rows columns"]
+    weights: Float[Tensor, "rows columns"] = field(repr=False)
     title: str
     caption: str  # what the model wrote or read
-    document: Callable[[], LookDocument]
+    document: Callable[[], LookDocument] = field(repr=False)
 
     def save(self, path: str | Path) -> Path:
         """Write a figure or the numbers, by the file's ending."""

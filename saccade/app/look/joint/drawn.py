@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -28,9 +28,9 @@ class PairLook:
     """Which regions each word looked at: a film of the words over the image, and the numbers."""
 
     film: ImageLook
-    matrix: MatrixLook
-    answer: PairAnswer
-    seen: SeenPair
+    matrix: MatrixLook = field(repr=False)
+    answer: PairAnswer = field(repr=False)
+    seen: SeenPair = field(repr=False)
 
     @property
     def caption(self) -> str:

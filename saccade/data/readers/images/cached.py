@@ -28,6 +28,8 @@ def cached_images(
 
 def without(read: ImagesRead, bad: Mapping[int, str], *, skip_bad: int) -> ImagesRead:
     """The same without the rows whose images turned out bad; all that is bad is told at once."""
+    if not bad and sum(read.skipped.values()) <= skip_bad:
+        return read
     found: list[ImageRow | Problem] = [*read.problems]
     for index, row in enumerate(read.rows):
         found.append(Problem(row.file, row.line, bad[index]) if index in bad else row)

@@ -4,6 +4,7 @@
     tables                train.csv, .tsv, .jsonl, .parquet, with a path or the bytes, and a label
     COCO's instances      the categories of an image's annotations are its labels
     Hugging Face          what `datasets` saved to disk
+    samples in tars       000.jpg and 000.cls, or a label in 000.json
 
 `row.extras["labels"]` are the classes of an image: one, or several, or none at all.
 """
@@ -16,6 +17,7 @@ from saccade.data.readers.images.classes.find import WHOLE, Sources, find_labels
 from saccade.data.readers.images.classes.tables import USUAL, LabelColumns
 from saccade.data.readers.images.rows import ImagesRead
 from saccade.data.readers.label_values import in_natural_order
+from saccade.data.readers.many_files import shown_parts
 from saccade.data.readers.report import collect, listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.errors import DataError
@@ -38,9 +40,9 @@ def read_labelled(
         raise DataError(_lacking(data, split, found))
     rows = chain.from_iterable(source.rows(split) for source in sources)
     names = [source.name for source in sources]
-    read = collect(rows, _short(names), ImagesRead, skip_bad=skip_bad)
+    read = collect(rows, shown_parts(names), ImagesRead, skip_bad=skip_bad)
     used = dict.fromkeys(file for source in sources for file in source.used)
-    return replace(read, files=[*_short(names), *used])
+    return replace(read, files=[*shown_parts(names), *used])
 
 
 def label_splits(data: Path, columns: LabelColumns = USUAL) -> list[str]:
@@ -61,8 +63,3 @@ def _lacking(data: Path, split: str, found: Sources) -> str:
         f"{printable(data)} has no {split!r} split with labels: neither folders of classes in "
         f"{split}/, nor {split}.csv, .tsv, .jsonl or .parquet; it has {listed(list(found))}"
     )
-
-
-def _short(names: list[str]) -> list[str]:
-    """The parts of a table as its first and its last."""
-    return names if len(names) < 3 else [names[0], "…", names[-1]]

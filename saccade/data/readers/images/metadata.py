@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from saccade.data.readers.images.rows import ImageFinder, ImageRow, captions_of
+from saccade.data.readers.images.tar_rows import CAPTIONS
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.text.records import fields_of, json_line, shown_keys, text_under
 
-CAPTIONS = ("captions", "caption", "text")
 FILE = "file_name"
 
 

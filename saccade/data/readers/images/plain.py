@@ -18,9 +18,12 @@ from saccade.data.readers.images.find import METADATA, find_captions, stems_of
 from saccade.data.readers.images.named import images_below
 from saccade.data.readers.images.read import image_splits, read_images
 from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, ImagesRead, image_under
+from saccade.data.readers.images.tar_rows import tar_images
 from saccade.data.readers.images.tree import Tree, join, tree_of
+from saccade.data.readers.many_files import matching_files, shown_parts
 from saccade.data.readers.report import BadRow, Problem, collect, listed, parse_rows
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
+from saccade.data.readers.tar_shards import image_tars, tar_splits, tars_of_split
 from saccade.data.readers.text.records import fields_of, first_key, json_line
 from saccade.errors import DataError
 from saccade.printable import printable
@@ -34,6 +37,10 @@ def read_plain_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRea
 
     Over `skip_bad` bad ones stop the reading with a list of them; fewer are left out and counted.
     """
+    if tars := _tars(data):
+        paths = tars_of_split(data, split, tars)
+        names = shown_parts([str(path) for path in paths])
+        return collect(tar_images(paths), names, ImagesRead, skip_bad=skip_bad)
     if not _has_rows(data):
         tree, base = tree_of(data)
         folder = _folder(data, tree, base, split)
@@ -51,11 +58,22 @@ def read_plain_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRea
 
 def plain_image_splits(data: Path) -> list[str]:
     """Which of train, valid and test there are images for."""
+    if tars := _tars(data):
+        return tar_splits(tars) or ["train"]
     if _has_rows(data):
         return image_splits(data)
     tree, base = tree_of(data)
     folders = splits_among(tree.folders(_start(tree, base)))
     return [split for split in SPLITS if fitting_stems(split, folders)] or ["train"]
+
+
+def _tars(data: Path) -> dict[str, list[Path]]:
+    """Several tars; a single one is looked into as a folder is."""
+    if matching_files(data):
+        return image_tars(data)
+    if not data.is_dir() or _has_rows(data) or any(images_below(*tree_of(data))):
+        return {}
+    return image_tars(data)
 
 
 def _has_rows(data: Path) -> bool:

@@ -15,21 +15,24 @@ from saccade.data.readers.labelled_texts.tables import (
     is_cola,
     open_table,
 )
+from saccade.data.readers.many_files import matching_files
 from saccade.data.readers.report import listed
 from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, one_stem
 from saccade.data.readers.text.find import (
     NamedFile,
     any_of,
     crowded,
-    folder_entries,
     is_folder,
+    is_part,
     named_file,
+    split_entries,
 )
 from saccade.errors import DataError
 from saccade.printable import printable
 
-TABLES = ("tsv", "csv", "jsonl", "parquet")
+TABLES = ("tsv", "csv", "jsonl", "parquet", "arrow", "tar")
 TAGGED = ("conll", "conllu", "bio", "iob", "iob2", "bioes", "txt")
+_BY_PARTS = ("arrow", "tar")  # forms whose parts are named after their split by `split_entries`
 WHOLE = ""  # the name of a file that was given by itself
 _SPLIT_ENDINGS = {"train": "train", "testa": "valid", "testb": "test"}  # eng.testa is CoNLL's valid
 
@@ -38,20 +41,25 @@ Found = dict[str, list[NamedFile]]
 
 def find_labelled_texts(data: Path) -> Found:
     """The files that may hold texts with labels, by their stems; WHOLE is a single file."""
-    if not is_folder(data):
-        file = _form(data)
+    parts = matching_files(data)
+    if parts or not is_folder(data):
+        files = [_form(path) for path in parts or [data]]
+        file = files[0]
+        if len({file.ending for file in files}) > 1:
+            raise DataError(crowded(data, files))
         if file.ending not in (*TABLES, *TAGGED):
             raise DataError(
                 f"{printable(data)}: texts with labels are not read from .{printable(file.ending)};"
                 f" give {any_of((*TABLES, *TAGGED))}"
             )
-        return {WHOLE: [file]}
+        return {WHOLE: files}
     found: Found = {}
-    for entry in folder_entries(data):
-        file = _form(entry.path)
+    for entry in split_entries(data):
+        file = entry if entry.ending in _BY_PARTS else _form(entry.path)
         if file.ending in (*TABLES, *TAGGED):
             found.setdefault(file.stem, []).append(file)
-    return found
+    nameless = found.pop(WHOLE, [])
+    return found or ({WHOLE: nameless} if nameless else {})
 
 
 def find_task(data: Path, found: Found, columns: TextColumns) -> GlueTask | None:
@@ -90,7 +98,7 @@ def files_of_split(data: Path, split: str, found: Found, task: GlueTask | None) 
             f"{listed(held) or 'nothing'}; name a file so, or give one file as the data"
         )
     files = found[stems[0]]
-    if len(files) > 1 and not all(SHARD.search(_stem(file.path)) for file in files):
+    if len(files) > 1 and not all(is_part(file.path) for file in files):
         raise DataError(crowded(data, files))
     return files
 
@@ -139,7 +147,3 @@ def _form(path: Path) -> NamedFile:
     file = replace(file, stem=SHARD.sub("", file.stem), ending=file.ending.lower())
     split = _SPLIT_ENDINGS.get(file.ending)
     return replace(file, stem=split, ending="conll") if split else file
-
-
-def _stem(path: Path) -> str:
-    return named_file(path).stem

@@ -1,4 +1,7 @@
-"""Tables of texts with labels: TSV, CSV, JSON Lines and Parquet, and GLUE's own TSV files."""
+"""Tables of texts with labels: TSV, CSV, JSON Lines, Parquet, Arrow and tars of samples.
+
+GLUE's own TSV files are among them.
+"""
 
 import math
 import re
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from saccade.data.glue import INDEX, GlueTask
+from saccade.data.readers.arrow_streams import arrow_columns, arrow_rows
 from saccade.data.readers.columns import (
     ShortRow,
     Table,
@@ -21,6 +25,7 @@ from saccade.data.readers.features import class_label_names
 from saccade.data.readers.label_values import labels_in, labels_of
 from saccade.data.readers.labelled_texts.rows import Label, LabelledText, TextColumns
 from saccade.data.readers.report import BadRow, Problem, parse_rows
+from saccade.data.readers.tar_samples import tar_keys, tar_records, whole_record
 from saccade.data.readers.text.find import NamedFile
 from saccade.data.readers.text.lines import lines, text_of
 from saccade.data.readers.text.parquet import parquet_columns, parquet_rows, whole_row
@@ -45,6 +50,7 @@ WORDS = ("tokens", "words")
 TAGS = ("tags", "ner_tags", "upos", "pos_tags", "chunk_tags", "ner", "pos", "labels")
 COLA = ("source", "label", "star", "sentence")  # whose files of train and dev name no columns
 NO_GOLD = "-"  # where those who labelled a pair did not agree, under `gold_label`
+COLUMNAR = {"parquet": (parquet_columns, parquet_rows), "arrow": (arrow_columns, arrow_rows)}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -77,9 +83,10 @@ class TextTable:
         table, name = open_table(self.file, self.task), str(self.file.path)
         keys = self._keys(name, table.names)
         self.tagged, names, rows = keys.tagged, list[str](), table.rows
-        if self.file.ending == "parquet":
-            rows = parquet_rows(self.file.path, {*keys.texts, keys.label, keys.row_index} - {""})
-            names = class_label_names(parquet_columns(self.file.path).features, keys.label)
+        if self.file.ending in COLUMNAR:
+            columns_of, rows_of = COLUMNAR[self.file.ending]
+            rows = rows_of(self.file.path, {*keys.texts, keys.label, keys.row_index} - {""})
+            names = class_label_names(columns_of(self.file.path).features, keys.label)
 
         def parse(raw: Any, number: int) -> LabelledText | None:
             try:
@@ -165,15 +172,17 @@ class TextTable:
 
 
 def open_table(file: NamedFile, task: GlueTask | None) -> Table:
-    """The columns and rows of a file; those of Parquet are read by their columns, later."""
+    """The columns and rows of a file; those of Parquet and Arrow are read by column, later."""
     path, name = file.path, str(file.path)
     match file.ending:
         case "csv":
             return comma_table(lines(path), name)
         case "jsonl":
             return json_table(lambda: lines(path), name)
-        case "parquet":
-            return Table(parquet_columns(path).names, (), whole_row)
+        case "parquet" | "arrow":
+            return Table(COLUMNAR[file.ending][0](path).names, (), whole_row)
+        case "tar":
+            return Table(tar_keys(path), tar_records(path), whole_record)
         case _:
             headless = bool(task and task.name == "CoLA" and is_cola(first_cells(file)))
             return tab_table(lines(path), name, COLA if headless else ())

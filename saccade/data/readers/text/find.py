@@ -1,26 +1,32 @@
 """Which files of a folder hold a split, and in what form.
 
 A file is named STEM.ENDING, STEM.ENDING.gz or STEM.ENDING.zst. The stem says the split; the ending
-says the form, or the language of one of two parallel files.
+says the form, or the language of one of two parallel files. A split may be in numbered parts, as
+train-00000-of-00002.parquet or train-000017.tar, or in a folder that `datasets` of Hugging Face
+saved.
 """
 
 import re
 import stat
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from saccade.data.readers.many_files import in_order, matching_files, split_of_part
 from saccade.data.readers.report import listed
-from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
+from saccade.data.readers.saved_datasets import saved_splits
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, one_stem
 from saccade.data.readers.text.lines import PACKED
+from saccade.data.readers.text.records import order_hint
 from saccade.errors import DataError
 from saccade.regular import file_status
 
-PAIR_FORMS = ("tsv", "jsonl", "parquet")
-TEXT_FORMS = ("txt", "jsonl", "parquet")
+PAIR_FORMS = ("tsv", "jsonl", "parquet", "arrow", "tar")
+TEXT_FORMS = ("txt", "jsonl", "parquet", "arrow", "tar")
 NOT_TEXT = ("tsv", "csv", "json")  # a single file of any other ending is read as plain text
 
 _KNOWN_ORDERS = (("source", "target"), ("src", "tgt"), ("src", "trg"))
+_NAMELESS = ""  # what is named after no split
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_]\w+)?|source|target")
 
 
@@ -35,7 +41,7 @@ class NamedFile:
 
 @dataclass(frozen=True)
 class TextFiles:
-    """The files of a split: one, or the source and the target where the form is "parallel"."""
+    """The files of a split: one or its parts, or source and target if the form is "parallel"."""
 
     form: str
     paths: tuple[Path, ...]
@@ -50,26 +56,27 @@ def splits(data: Path, *, source: str = "", target: str = "") -> list[str]:
 
     Several files may claim one split; it is then listed, and reading it says so.
     """
-    if not is_folder(data):
+    if matching_files(data) or not is_folder(data):
         return ["train"]
+    entries = split_entries(data)
     endings = {*PAIR_FORMS, *TEXT_FORMS}
-    stems = {
-        e.stem for e in folder_entries(data) if e.ending in endings or _speaks(e, source, target)
-    }
-    return [split for split in SPLITS if fitting_stems(split, stems)]
+    stems = {e.stem for e in entries if e.ending in endings or _speaks(e, source, target)}
+    return [split for split in SPLITS if fitting_stems(split, stems)] or ["train"] * _nameless(
+        stems
+    )
 
 
 def find_texts(data: Path, split: str) -> TextFiles:
-    """The one file that holds the texts of a split."""
+    """The file that holds the texts of a split, or its parts."""
+    if parts := matching_files(data):
+        return _single_parts(data, split, parts, TEXT_FORMS)
     if not is_folder(data):
         ending = single_file(data, split).ending
         if ending in NOT_TEXT:
             raise DataError(f"{data}: texts are not read from .{ending}; give {any_of(TEXT_FORMS)}")
         return TextFiles(ending if ending in TEXT_FORMS else "txt", (data,))
-    mine = _of_split(
-        data, split, [e for e in folder_entries(data) if e.ending in TEXT_FORMS], TEXT_FORMS
-    )
-    return _table(data, mine)
+    likely = [e for e in split_entries(data) if e.ending in TEXT_FORMS]
+    return _table(data, _of_split(data, split, likely, TEXT_FORMS))
 
 
 def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles:
@@ -78,6 +85,8 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
         raise DataError(
             f"source={source!r} and target={target!r}: name two different languages, or neither"
         )
+    if parts := matching_files(data):
+        return _single_parts(data, split, parts, PAIR_FORMS)
     if not is_folder(data):
         ending = single_file(data, split).ending
         if ending not in PAIR_FORMS:
@@ -87,7 +96,7 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
             )
         return TextFiles(ending, (data,))
     likely = [
-        e for e in folder_entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)
+        e for e in split_entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)
     ]
     forms = (*PAIR_FORMS, *((source, target) if source else ()))
     mine = _of_split(data, split, likely, forms)
@@ -100,26 +109,19 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
     return _parallel(data, spoken, source, target)
 
 
-def order_hint(languages: Collection[str]) -> str:
-    """The two settings to give, with a likely choice filled in."""
-    likely = sorted(languages, key=lambda name: (name != "en", name))
-    source, target = (n[:40] if n.isprintable() else repr(n[:40]) for n in likely[:2])
-    return f"--source {source} --target {target}"
-
-
 def is_folder(data: Path) -> bool:
     """Whether the data is a folder; there must be something."""
     return stat.S_ISDIR(file_status(data, DataError).st_mode)
 
 
-def single_file(data: Path, split: str) -> NamedFile:
-    """A file that was given by itself."""
+def single_file(data: Path, split: str, *, of: Path | None = None) -> NamedFile:
+    """A file that was given by itself, or one `of` those that a pattern names."""
     if split != "train":
         raise DataError(
             f"{data} is a single file, so it is all train: there is no {split!r} in it; "
             "give a folder with a file for each split"
         )
-    return named_file(data)
+    return named_file(of or data)
 
 
 def named_file(path: Path) -> NamedFile:
@@ -138,6 +140,48 @@ def folder_entries(folder: Path) -> list[NamedFile]:
     return [named_file(path) for path in paths if not path.name.startswith(".")]
 
 
+def split_entries(folder: Path) -> list[NamedFile]:
+    """What a folder holds, parts of a split and saved datasets named as that split is.
+
+    Where nothing right in it is data, Hugging Face's `data` below it is looked into.
+    """
+    saved = [
+        NamedFile(path, name or _NAMELESS, "arrow")
+        for name, paths in saved_splits(folder).items()
+        for path in paths
+    ]
+    if saved:
+        return saved
+    entries = [_as_part(entry) for entry in folder_entries(folder)]
+    known = any(entry.ending in (*PAIR_FORMS, *TEXT_FORMS) for entry in entries)
+    below = folder / "data"
+    return split_entries(below) if not known and below.is_dir() else entries
+
+
+def _as_part(entry: NamedFile) -> NamedFile:
+    """Named after its split, if it is one of the parts of it; tars often have a number alone."""
+    if entry.ending == "tar":
+        stem = split_of_part(entry.stem)
+        named = any(fitting_stems(split, [stem]) for split in SPLITS)
+        return replace(entry, stem=stem if named else _NAMELESS)
+    parts = entry.ending in (*PAIR_FORMS, *TEXT_FORMS)
+    return replace(entry, stem=SHARD.sub("", entry.stem)) if parts else entry
+
+
+def _nameless(stems: Collection[str]) -> bool:
+    """Whether all is train, for nothing is named after a split."""
+    return bool(stems) and set(stems) == {_NAMELESS}
+
+
+def _single_parts(data: Path, split: str, parts: Sequence[Path], forms: Sequence[str]) -> TextFiles:
+    """Files that a pattern names, as one that was given by itself."""
+    endings = sorted({single_file(data, split, of=part).ending for part in parts})
+    if len(endings) > 1 or endings[0] not in forms:
+        held = listed([f".{ending}" for ending in endings])
+        raise DataError(f"{data} names files of {held}; name files of one form, {any_of(forms)}")
+    return TextFiles(endings[0], tuple(parts))
+
+
 def _speaks(entry: NamedFile, source: str, target: str) -> bool:
     """Whether this may be one of two parallel files."""
     if source or target:
@@ -149,6 +193,8 @@ def _of_split(
     folder: Path, split: str, likely: Sequence[NamedFile], endings: Sequence[str]
 ) -> list[NamedFile]:
     stems = one_stem(folder, split, (e.stem for e in likely))
+    if split == "train" and _nameless({e.stem for e in likely}):
+        stems = [_NAMELESS]
     if not stems:
         held = sorted(path.name for path in folder.iterdir())
         raise DataError(
@@ -159,9 +205,16 @@ def _of_split(
 
 
 def _table(folder: Path, mine: Sequence[NamedFile]) -> TextFiles:
-    if len(mine) > 1:
+    parts = [e.path for e in mine]
+    if len(parts) > 1 and (len({e.ending for e in mine}) > 1 or not all(map(is_part, parts))):
         raise DataError(crowded(folder, mine))
-    return TextFiles(mine[0].ending, (mine[0].path,))
+    return TextFiles(mine[0].ending, tuple(in_order(parts)))
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file may be one of the parts of a split."""
+    stem = named_file(path).stem
+    return bool(SHARD.search(stem)) or split_of_part(stem) != stem or path.suffix == ".arrow"
 
 
 def _parallel(folder: Path, spoken: Sequence[NamedFile], source: str, target: str) -> TextFiles:

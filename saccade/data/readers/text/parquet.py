@@ -7,7 +7,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from saccade.data.readers.features import TableColumns, pyarrow_module, refuse_damaged
+from saccade.data.readers.features import (
+    TableColumns,
+    pyarrow_module,
+    refuse_damaged,
+    rows_of_batch,
+)
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.text.lines import CHUNK, PACKED, chunks
 from saccade.data.readers.text.parquet_pages import declared_size
@@ -50,7 +55,7 @@ def parquet_rows(path: Path, wanted: Set[str]) -> Iterator[dict[str, Any] | None
             for batch in table.iter_batches(batch_size=_ROWS, columns=columns, use_threads=False):
                 unpacked += batch.nbytes + ROW * batch.num_rows
                 bounded(unpacked=unpacked)
-                yield from _rows(batch)
+                yield from rows_of_batch(batch)
     except DataError:
         raise
     except Exception as error:  # a damaged file makes pyarrow raise errors of any kind
@@ -87,14 +92,3 @@ def _columns(path: Path, names: list[str], wanted: Set[str]) -> list[str]:
         sought = " or ".join(repr(name) for name in sorted(wanted))
         raise DataError(f"{path} has no column {sought}; its columns are: {held}")
     return columns
-
-
-def _rows(batch: Any) -> Iterator[dict[str, Any] | None]:
-    try:
-        yield from batch.to_pylist()
-    except UnicodeDecodeError:
-        for index in range(batch.num_rows):
-            try:
-                yield batch.slice(index, 1).to_pylist()[0]
-            except UnicodeDecodeError:
-                yield None

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
+from saccade.data.readers.arrow_streams import arrow_count, arrow_rows
+from saccade.data.readers.many_files import shown_parts
 from saccade.data.readers.report import (
     GoodRows,
     PairsRead,
@@ -14,6 +17,7 @@ from saccade.data.readers.report import (
     collect,
     parse_rows,
 )
+from saccade.data.readers.tar_samples import tar_count, tar_records, whole_record
 from saccade.data.readers.text.find import TextFiles, find_pairs, find_texts
 from saccade.data.readers.text.lines import PACKED, lines, opened
 from saccade.data.readers.text.parallel import parallel_pairs
@@ -41,10 +45,11 @@ class TextStream(Generic[Row]):
     rows: Callable[[], Iterator[Row | Problem]]
     skip_bad: int
     count: Callable[[], int]  # of rows, about as many, for who waits for them
+    running: bool = False  # every file is one text
 
     @property
     def names(self) -> list[str]:
-        return [str(path) for path in self.paths]
+        return shown_parts([str(path) for path in self.paths])
 
     def good(self) -> GoodRows[Row]:
         """One pass over those that are good."""
@@ -75,7 +80,8 @@ def stream_texts(
     found = find_texts(data, split)
     form = (*_form(found), field, "whole" if whole else "lines")
     rows = lambda: _texts(found, field=field, whole=whole)  # noqa: E731
-    return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found))
+    running = whole and found.form == "txt"
+    return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found), running)
 
 
 def _form(found: TextFiles) -> tuple[str, ...]:
@@ -83,10 +89,14 @@ def _form(found: TextFiles) -> tuple[str, ...]:
 
 
 def _rows_about(found: TextFiles) -> int:
-    """Ends of lines, and not which of them are rows."""
-    path = found.paths[0]
-    if found.form == "parquet":
-        return parquet_count(path)
+    """Ends of lines of a file of text, and not which of them are rows."""
+    counts = {"parquet": parquet_count, "arrow": arrow_count, "tar": tar_count}
+    if found.form in counts:
+        return sum(map(counts[found.form], found.paths))
+    return sum(map(_lines_about, found.paths[:1] if found.form == "parallel" else found.paths))
+
+
+def _lines_about(path: Path) -> int:
     with opened(path) as stream:
         return sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")) or 1
 
@@ -113,32 +123,37 @@ def text_rows(path: Path, *, field: str = "text") -> Iterator[str | Problem]:
 
 
 def _pairs(found: TextFiles, names: Names) -> Iterator[tuple[str, str] | Problem]:
-    path = found.paths[0]
     if found.form == "parallel":
         return parallel_pairs(*found.paths)
     if found.form == "tsv":
-        return tsv_pairs(path, names)
+        return chain.from_iterable(tsv_pairs(path, names) for path in found.paths)
     wanted = {HUGGING_FACE, *(name for both in names for name in both)}
-
-    def pair(value: object, number: int) -> tuple[str, str]:
-        return record_pair(value, names, f"{path}:{number}")
-
-    return _records(found, wanted, pair)
+    return _records(found, wanted, lambda value, where: record_pair(value, names, where))
 
 
 def _texts(found: TextFiles, *, field: str, whole: bool) -> Iterator[str | Problem]:
-    path = found.paths[0]
-    if found.form in ("jsonl", "parquet"):
+    if found.form != "txt":
         return _records(found, {field}, lambda value, _: record_text(value, field))
-    return whole_text(path) if whole else line_texts(path)
+    read = whole_text if whole else line_texts
+    return chain.from_iterable(map(read, found.paths))
 
 
 def _records(
-    found: TextFiles, wanted: set[str], parse: Callable[[object, int], Row]
+    found: TextFiles, wanted: set[str], parse: Callable[[object, str], Row]
 ) -> Iterator[Row | Problem]:
-    """What `parse` makes of each JSON object, or of the `wanted` columns of each row."""
-    path = found.paths[0]
-    if found.form == "jsonl":
-        return parse_rows(lines(path), str(path), lambda raw, n: parse(json_line(raw), n))
-    rows = parquet_rows(path, wanted)
-    return parse_rows(rows, str(path), lambda row, n: parse(whole_row(row), n))
+    """What `parse` makes of each record of all files; it is told where it is, too."""
+    for path in found.paths:
+        rows, record = _RECORDS[found.form](path, wanted)
+        name = str(path)
+        yield from parse_rows(
+            rows, name, lambda raw, n, name=name, record=record: parse(record(raw), f"{name}:{n}")
+        )
+
+
+# Rows of a file by its form, and what makes a record of each; columns are the wanted ones.
+_RECORDS: dict[str, Callable[[Path, set[str]], tuple[Iterator[Any], Callable[[Any], object]]]] = {
+    "jsonl": lambda path, wanted: (lines(path), json_line),
+    "parquet": lambda path, wanted: (parquet_rows(path, wanted), whole_row),
+    "arrow": lambda path, wanted: (arrow_rows(path, wanted), whole_row),
+    "tar": lambda path, wanted: (tar_records(path, wanted), whole_record),
+}

@@ -5,11 +5,10 @@ Hugging Face shape {"translation": {"en": …, "de": …}}.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
 from saccade.data.readers.report import BadRow
-from saccade.data.readers.text.find import order_hint
 from saccade.data.readers.text.lines import MAX_LINE, filled, filled_pair, text_of
 from saccade.errors import DataError
 
@@ -127,3 +126,10 @@ def shown_keys(keys: Iterable[str]) -> str:
     every = list(keys)
     shown = [repr(key[:40]) for key in every[:_NAMED]]
     return ", ".join(shown + ["…"] * (len(every) > _NAMED)) or "no keys"
+
+
+def order_hint(languages: Collection[str]) -> str:
+    """The two settings to give, with a likely choice filled in."""
+    likely = sorted(languages, key=lambda name: (name != "en", name))
+    source, target = (n[:40] if n.isprintable() else repr(n[:40]) for n in likely[:2])
+    return f"--source {source} --target {target}"

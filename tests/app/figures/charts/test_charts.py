@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from saccade.app.figures.charts import WIDEST, draw_finding
+from saccade.app.figures.charts import WIDEST, draw_finding, draw_panels
 from saccade.app.figures.charts.bars import bar_block
-from saccade.app.figures.finding import BarPanel, Finding, over_seeds
+from saccade.app.figures.finding import BarPanel, HeatPanel, LinePanel, over_seeds
 from saccade.app.look.draw.canvas import Canvas
 from saccade.app.look.draw.text import text_width
 from tests.app.figures.reports import finding
@@ -63,7 +63,7 @@ def test_a_bar_is_as_long_as_its_number() -> None:
     marks = tuple(over_seeds(0, [value]) for value in (1.0, 2.0, 4.0))
     panel = BarPanel(title="", x_title="", groups=("a", "b", "c"), bars={"": marks})
     canvas = Canvas(800.0, 400.0, "")
-    bar_block(panel).paint(canvas, 0.0, 0.0)
+    bar_block(panel, {}).paint(canvas, 0.0, 0.0)
     filled = [one.points for one in canvas.strokes if one.fill]
     long = [points[1][0] - points[0][0] for points in filled]
     assert long[1] == pytest.approx(2 * long[0])
@@ -71,9 +71,41 @@ def test_a_bar_is_as_long_as_its_number() -> None:
 
 
 def test_a_cell_is_as_dark_as_its_number() -> None:
-    canvas = Canvas(0.0, 0.0, "")
-    canvas = draw_finding(
-        Finding(verdict="", holds=None, head=(), rows=(), heats=finding(MARK).heats), title=""
+    canvas = draw_panels("", heats=finding(MARK).heats)
+    red = {place: int(one.colour[1:3], 16) for one in canvas.tiles for place in one.places}
+    by_place = [red[place] for place in sorted(red, key=lambda place: (place[1], place[0]))]
+    assert by_place[1] < by_place[2] < by_place[3] < by_place[0]  # of 1, 0.5, 0.25 and 0
+
+
+def test_cells_of_one_shade_are_one_path_and_fill_their_map() -> None:
+    panel = HeatPanel(
+        title="", rows=("a", "b"), columns=("x", "y"), values=((0.0, 1.0), (1.0, 0.0))
     )
-    red = [int(one.fill[1:3], 16) for one in canvas.strokes if one.fill]
-    assert red[1] < red[2] < red[3] < red[0]  # of 1, 0.5, 0.25 and 0
+    canvas = draw_panels("", heats=[panel])
+    tree = ElementTree.fromstring(canvas.svg())
+    paths = list(tree.iter("{http://www.w3.org/2000/svg}path"))
+    assert [path.attrib["d"].count("z") for path in paths] == [2, 2]
+    image = Image.open(io.BytesIO(canvas.png()))
+    for tiles in canvas.tiles:
+        for x, y, wide, high in tiles.places:
+            middle = image.getpixel((int(2 * (x + wide / 2)), int(2 * (y + high / 2))))
+            assert "#{:02x}{:02x}{:02x}".format(*middle) == tiles.colour
+
+
+def test_neighbours_of_one_shade_are_one_tile() -> None:
+    values = ((0.5, 0.5, 1.0), (1.0, 1.0, 1.0))
+    panel = HeatPanel(title="", rows=("a", "b"), columns=("x", "y", "z"), values=values)
+    tiles = {one.colour: one.places for one in draw_panels("", heats=[panel]).tiles}
+    (half,), (single, row) = sorted(tiles.values(), key=len)
+    assert (half[2], single[2], row[2]) == pytest.approx((2 * single[2], row[2] / 3, row[2]))
+    assert single[0] == pytest.approx(half[0] + half[2])
+    assert row[0] == half[0]
+
+
+def test_a_bar_has_the_colour_of_the_line_of_its_name() -> None:
+    line = LinePanel(title="", x_title="", y_title="", lines={"soft": (MARK,), "hard": (MARK,)})
+    bars = BarPanel(title="", x_title="", groups=("hard", "soft"), bars={"": (MARK, MARK)})
+    canvas = draw_panels("", lines=[line], bars=[bars])
+    colours = {name: {w.colour for w in canvas.words if w.text == name} for name in line.lines}
+    assert all(len(found) == 1 for found in colours.values())
+    assert colours["soft"] != colours["hard"]

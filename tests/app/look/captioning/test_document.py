@@ -81,6 +81,7 @@ def test_maps_are_those_that_followed_each_hypothesis_through_the_beam(kind: str
             np.testing.assert_allclose(found, weights.numpy(), atol=6e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["soft", "hard", "cnn"])
 @pytest.mark.parametrize("decoding", [{"sample": True, "seed": 3}, {"beam": 3, "n_best": 3}])
 def test_a_prediction_shows_the_very_words_that_it_said(

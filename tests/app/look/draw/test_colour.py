@@ -21,7 +21,11 @@ def test_words_and_lines_can_be_read_at_night() -> None:
     paper = night("#ffffff")
     assert contrast(night("#141820"), paper) > 10
     assert contrast(night(FAINT), paper) > 4.5
-    assert min(contrast(night(colour), paper) for colour in COLOURS) > 3
+    assert min(contrast(night(colour), paper) for colour in COLOURS) > 4.5
+
+
+def test_words_in_the_colour_of_their_line_can_be_read_by_day() -> None:
+    assert min(contrast(colour, "#ffffff") for colour in (*COLOURS, FAINT)) > 4.5
 
 
 def test_a_drawing_names_the_night_colour_of_all_that_it_uses() -> None:

@@ -49,6 +49,7 @@ def test_cells_lie_in_the_order_in_which_their_words_are_read(
     assert all(float(texts[word]["x"]) < left for word in ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "step"), [(LATIN, 1), (HEBREW, -1)])
 def test_a_png_has_the_same_cells(columns: list[str], step: int) -> None:
     with warnings.catch_warnings():

@@ -88,6 +88,7 @@ def test_what_may_be_english_is_left_alone(sentence: str, why: str) -> None:
     assert [edit for fault in FAULTS[why] for edit in fault(tokens(sentence))] == []
 
 
+@pytest.mark.slow
 def test_acceptable_sentences_could_have_had_a_fault_too() -> None:
     lengths = {"acceptable": 0, "not acceptable": 0}
     for item in acceptability("train", 3000):

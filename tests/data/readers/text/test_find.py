@@ -59,8 +59,8 @@ def test_several_stems_for_a_split_are_listed(tmp_path: Path) -> None:
 def test_a_split_that_is_not_there_is_refused_with_what_is(tmp_path: Path) -> None:
     told = refusal(fill(tmp_path, "train.tsv", "notes.txt"), "valid")
     assert told == (
-        f"{tmp_path} has no 'valid' split: no valid file ending in .tsv, .jsonl or .parquet "
-        "(or these with .gz or .zst); it holds notes.txt, train.tsv; "
+        f"{tmp_path} has no 'valid' split: no valid file ending in .tsv, .jsonl, .parquet, "
+        ".arrow or .tar (or these with .gz or .zst); it holds notes.txt, train.tsv; "
         "name a file so, or give one file as the data"
     )
     (tmp_path / "bare").mkdir()

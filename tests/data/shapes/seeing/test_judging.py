@@ -41,6 +41,7 @@ def test_captions_of_another_scene_fit_as_seldom_as_they_are_true() -> None:
     assert row.changed_false <= 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["blur 0.7", "noise 8", "JPEG 60 4:4:4"])
 def test_captions_fit_a_damaged_image(damage: str) -> None:
     assert measure(sample(), DAMAGES[damage]).own >= 0.9

@@ -20,6 +20,7 @@ def offered(split: str, count: int = 150) -> list[tuple[shapes.Scene, ShapeChoic
     return [(scene, one) for scene in scenes for one in shapes.choices(scene)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 def test_just_one_sentence_is_true_and_it_is_the_caption(split: str) -> None:
     for scene, (sentences, right) in offered(split):
@@ -81,6 +82,7 @@ def test_all_four_are_of_one_pattern_and_each_differs_from_two_others_by_one_cha
             assert len({len(some & set(named)) for some in words}) == 1
 
 
+@pytest.mark.slow
 def test_the_right_one_is_in_every_place_alike() -> None:
     places = Counter(one.right for _, one in offered("train", 600))
     assert all(abs(places[n] / 3000 - 0.25) < 0.03 for n in range(4))
@@ -92,6 +94,7 @@ def parts(sentence: str) -> list[str]:
     return [*words, *pairs, *(f"{a}+{b}" for a in set(words) for b in set(words) if a < b)]
 
 
+@pytest.mark.slow
 def test_who_reads_the_sentences_alone_can_only_guess() -> None:
     """Counts of words, of pairs of words and of words that come together say nothing."""
     rows = [one for _, one in offered("train", 900)]

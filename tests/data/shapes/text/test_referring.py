@@ -78,6 +78,7 @@ def meant(found: Scene, text: str) -> set[int]:
     return {index for index in every if might_stand(found, index, match[2], anchor)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_phrase_fits_its_object_and_no_other(split: str) -> None:
     for found, phrase in sample(split):

@@ -4,7 +4,6 @@ What `save_to_disk` writes is not compressed, so the bytes of an image are a str
 they become a plain Member, and are never held while reading.
 """
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,48 +11,24 @@ from typing import Any
 import numpy as np
 
 from saccade.data.images.members import Member
-from saccade.data.readers.features import (
-    TableColumns,
-    pyarrow_module,
-    refuse_damaged,
-)
+from saccade.data.readers.arrow_streams import opened_stream
+from saccade.data.readers.features import pyarrow_module
 from saccade.errors import DataError
 from saccade.printable import printable
 from saccade.regular import regular_file
 
 _ROWS = 1000  # whose labels are held at a time
-# Fields by their numbers in Message.fbs: of Message, DictionaryBatch and RecordBatch.
-_HEADER, _DATA, _COMPRESSION = 2, 1, 3
-
-
-def arrow_columns(path: Path) -> TableColumns:
-    """What columns there are."""
-    library = pyarrow_module("ipc")
-    regular_file(path, DataError)
-    with refuse_damaged(path, "Arrow stream"), library.open_stream(str(path)) as stream:
-        return TableColumns.of(stream.schema)
 
 
 def arrow_records(path: Path, columns: set[str], image: str) -> Iterator[dict[str, Any] | None]:
     """Each row, with a Member in place of the bytes of an image."""
-    library, about = pyarrow_module("ipc"), regular_file(path, DataError)
-    if not about.st_size:
-        raise DataError(f"{printable(path)} is empty: it holds no table; fetch it again")
-    with refuse_damaged(path, "Arrow stream"):
-        _require_plain(path)
-        with pyarrow_module("lib").memory_map(str(path)) as file:
-            base = file.read_buffer(about.st_size).address
-            file.seek(0)
-            number = 0
-            with library.open_stream(file) as stream:
-                kept = [name for name in stream.schema.names if name in columns]
-                for whole in stream:
-                    batch = whole.select(kept)
-                    batch.validate(full=True)  # else a damaged one could make the process die
-                    for start in range(0, batch.num_rows, _ROWS):
-                        for row in _rows(batch.slice(start, _ROWS), image, base, about.st_size):
-                            number += 1
-                            yield _placed(row, image, path, about.st_mtime_ns, number)
+    about, number = regular_file(path, DataError), 0
+    with opened_stream(path, columns) as (batches, base):
+        for batch in batches:
+            for start in range(0, batch.num_rows, _ROWS):
+                for row in _rows(batch.slice(start, _ROWS), image, base, about.st_size):
+                    number += 1
+                    yield _placed(row, image, path, about.st_mtime_ns, number)
 
 
 def _placed(row: dict[str, Any], image: str, path: Path, stamp: int, number: int) -> dict[str, Any]:
@@ -101,36 +76,3 @@ def _stretches(column: Any, base: int, size: int) -> list[tuple[int, int] | None
         (start, length) if there else None
         for start, length, there in zip(starts.tolist(), sizes.tolist(), valid, strict=True)
     ]
-
-
-def _require_plain(path: Path) -> None:
-    """Stop at compressed batches before one is unpacked: they have no place, and could be bombs."""
-    library = pyarrow_module("ipc")
-    with pyarrow_module("lib").memory_map(str(path)) as file:
-        for message in library.MessageReader.open_stream(file):
-            raw = message.metadata.to_pybytes()
-            batch = _field(raw, _table(raw, 0), _HEADER)
-            if message.type == "dictionary" and batch is not None:
-                batch = _field(raw, _table(raw, batch), _DATA)
-            elif message.type != "record batch":
-                continue
-            if batch is not None and _field(raw, _table(raw, batch), _COMPRESSION) is not None:
-                raise DataError(
-                    f"{printable(path)} is compressed, so no image can be read where it lies; "
-                    "write it as Parquet"
-                )
-
-
-def _table(raw: bytes, at: int) -> int:
-    """Where the table lies to which the offset at a place leads (FlatBuffers)."""
-    return at + struct.unpack_from("<I", raw, at)[0]
-
-
-def _field(raw: bytes, table: int, number: int) -> int | None:
-    """Where a field of a table lies; None if it is not there."""
-    vtable = table - struct.unpack_from("<i", raw, table)[0]
-    place = 4 + 2 * number
-    if place >= struct.unpack_from("<H", raw, vtable)[0]:
-        return None
-    offset = struct.unpack_from("<H", raw, vtable + place)[0]
-    return table + offset if offset else None

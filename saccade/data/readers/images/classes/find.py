@@ -4,10 +4,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from saccade.data.readers.images.classes.folders import ClassFolders, class_folders, has_images
-from saccade.data.readers.images.classes.tables import LabelColumns, LabelTable, split_stem
+from saccade.data.readers.images.classes.tables import (
+    LABELS,
+    LabelColumns,
+    LabelTable,
+    split_stem,
+)
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -16,16 +21,17 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
-from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
-from saccade.data.readers.report import BadRow, Problem, listed
+from saccade.data.readers.images.tar_rows import TarLabels
+from saccade.data.readers.images.tree import ARCHIVES, Tree, join, tree_of
+from saccade.data.readers.many_files import matching_files
+from saccade.data.readers.report import Problem, listed
+from saccade.data.readers.saved_datasets import STATE, saved_files, saved_folders
 from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems
-from saccade.data.readers.text.lines import document
-from saccade.data.readers.text.records import fields_of, json_value
+from saccade.data.readers.tar_shards import image_tars
 from saccade.errors import DataError
 from saccade.printable import printable
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
-_STATE = "state.json"  # beside the files of a dataset that was saved
 WHOLE = ""  # the name of what is named after no split
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
@@ -51,6 +57,14 @@ Sources = dict[str, list[LabelSource]]
 
 def find_labels(data: Path, columns: LabelColumns) -> Sources:
     """All parts of the data, by their names in small letters; WHOLE is one that has all splits."""
+    usual = (columns.label,) if columns.label else LABELS
+    if tars := image_tars(data, usual):
+        return {
+            stem: [TarLabels(path, columns.label, LABELS) for path in paths]
+            for stem, paths in tars.items()
+        }
+    if parts := matching_files(data):
+        return {WHOLE: [LabelTable(single_source(part), columns) for part in parts]}
     if _form(data.name) in (*TABLES, "json") and not data.is_dir():
         return {WHOLE: [LabelTable(single_source(data), columns)]}
     if data.is_file() and not _archive(data.name.lower()):
@@ -88,7 +102,7 @@ def _start(tree: Tree, base: str) -> str:
             return base
         lone = join(base, folders[0])
         whole = tree.folders(lone) and not has_images(tree, lone)
-        if not whole and not _tables(tree, lone) and _STATE not in tree.files(lone):
+        if not whole and not _tables(tree, lone) and STATE not in tree.files(lone):
             return base
         base = lone
     return base
@@ -187,32 +201,15 @@ def _whole(
 
 def _saved(tree: Tree, base: str, columns: LabelColumns) -> Sources:
     """What `save_to_disk` of Hugging Face `datasets` wrote: a folder, or one for each split."""
-    files = tree.files(base)
-    if _STATE in files:
-        return {WHOLE: _shards(tree, base, columns, whole=True)}
-    if "dataset_dict.json" not in files:
-        return {}
-    return {
-        split_stem(name): _shards(tree, join(base, name), columns)
-        for name in tree.folders(base)
-        if _STATE in tree.files(join(base, name))
-    }
-
-
-def _shards(
-    tree: Tree, folder: str, columns: LabelColumns, *, whole: bool = False
-) -> list[LabelSource]:
-    path = tree.path / folder / _STATE
-    if not isinstance(tree, Folder):
-        raise DataError(f"{printable(path)}: a dataset saved to disk is packed; unpack it")
-    try:
-        state = fields_of(json_value(document(path).decode()))
-        listed_files: Any = state["_data_files"]
-        names = [inner(file["filename"]) for file in listed_files]
-    except (BadRow, KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{printable(path)} does not name the files of a dataset ({printable(error)}); save "
-            "it again"
-        ) from None
-    entries = [TableFile(folder, "arrow", join(folder, name), folder) for name in names]
-    return [LabelTable(table_source(tree, entry, whole=whole), columns) for entry in entries]
+    found: Sources = {}
+    for folder in saved_folders(tree, base):
+        whole = folder == base
+        entries = [
+            TableFile(folder, "arrow", join(folder, name), folder)
+            for name in saved_files(tree, folder)
+        ]
+        stem = WHOLE if whole else split_stem(folder.rpartition("/")[2])
+        found[stem] = [
+            LabelTable(table_source(tree, entry, whole=whole), columns) for entry in entries
+        ]
+    return found

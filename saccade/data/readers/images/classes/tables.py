@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from saccade.data.readers.arrow_streams import arrow_columns
 from saccade.data.readers.columns import (
     Table,
     comma_table,
@@ -19,7 +20,7 @@ from saccade.data.readers.columns import (
     tab_table,
 )
 from saccade.data.readers.features import TableColumns, class_label_names
-from saccade.data.readers.images.classes.arrow import arrow_columns, arrow_records
+from saccade.data.readers.images.classes.arrow import arrow_records
 from saccade.data.readers.images.classes.instances import instance_rows, instances_document
 from saccade.data.readers.images.classes.parquet import parquet_records
 from saccade.data.readers.images.rows import ImageFinder, ImageRow, image_under

@@ -42,6 +42,7 @@ def read_or_refuse(data: Path, name: str) -> None:
         str(error).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 @settings(deadline=None, max_examples=80)
 @given(changes=st.lists(st.dictionaries(st.sampled_from(KEYS), odd), max_size=4), bare=odd)

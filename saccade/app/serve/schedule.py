@@ -55,7 +55,10 @@ class Estimate:
         less = [(u, s) for u, s, _ in self._measured if u < units / LIKE]
         if not rates:
             return max(less)[1] if less else None
-        return (median(rates) if len(rates) >= ENOUGH else min(rates)) * units
+        if len(rates) < ENOUGH:
+            return min(rates) * units
+        # Where others have begun to use the machine, the last few tell it first.
+        return max(median(rates), median(rates[-ENOUGH:])) * units
 
     def least(self, units: float) -> float:
         """Seconds that it surely takes: one bad moment does not count, nor what was long ago."""

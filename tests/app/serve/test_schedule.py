@@ -116,6 +116,19 @@ def test_what_takes_longer_than_usual_is_thought_to_take_longer_still(
     assert schedule.late([waits], 32) == [waits]
 
 
+def test_a_machine_that_has_become_slower_is_believed_at_once_but_not_for_one_bad_moment(
+    clock: list[float],
+) -> None:
+    schedule = Schedule()
+    for seconds in (*[0.4] * 20, 0.8):
+        run(schedule, clock, Piece("a"), seconds)
+    assert schedule.cost(Piece("a")) == pytest.approx(0.4)
+    run(schedule, clock, Piece("a"), 0.8)
+    schedule.begin([Piece("a")])
+    waits = Piece("a", ends=clock[0] + 1.5)
+    assert schedule.late([waits], 32) == [waits]
+
+
 def test_one_bad_moment_refuses_nobody_who_finds_the_line_idle(clock: list[float]) -> None:
     schedule = Schedule()
     for seconds in (0.1, 100.0):

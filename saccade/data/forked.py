@@ -3,6 +3,11 @@
 import ctypes
 import os
 import signal
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import torch
 
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
@@ -16,3 +21,12 @@ def serve_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before that was said
         os._exit(1)
+    torch.set_num_threads(1)  # the parent's threads are not there, and would be waited for
+
+
+@contextmanager
+def forking() -> Generator[None]:
+    """Fork inside without being warned of threads (Python 3.12 on): `serve_parent` needs none."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        yield

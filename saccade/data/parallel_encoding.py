@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from saccade.data.forked import serve_parent
+from saccade.data.forked import forking, serve_parent
 from saccade.data.ragged import Ragged
 from saccade.data.streamed_encoding import StreamEncoder, TextRow, encoded_block, row_blocks
 from saccade.data.token_shards import Shard
@@ -71,7 +71,8 @@ def _forked(vocabulary: Vocabulary, processes: int) -> Generator[ProcessPoolExec
         initargs=(vocabulary, os.getpid()),
     )
     try:
-        pool.submit(_ready).result()  # all are forked with the first
+        with forking():
+            pool.submit(_ready).result()  # all are forked with the first
         if told is None:
             del os.environ[THREADS]
         else:

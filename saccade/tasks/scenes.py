@@ -15,7 +15,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.data import shapes
-from saccade.data.forked import serve_parent
+from saccade.data.forked import forking, serve_parent
 from saccade.data.shapes import Scene
 from saccade.tasks.base import Progress
 
@@ -78,8 +78,9 @@ def _draw_together(
 def _running(processes: Sequence[ForkProcess]) -> Generator[None]:
     """Until the block is left, however that happens."""
     try:
-        for one in processes:
-            one.start()
+        with forking():
+            for one in processes:
+                one.start()
         yield
     finally:
         for one in processes:

@@ -391,6 +391,13 @@ PRESETS: dict[str, VitConfig] = {
     "sl-vit": _few(reads="shifted", local=True),
     "vit-small-data-64": _few(image=64, patch=8),
     "sl-vit-64": _few(image=64, patch=8, reads="shifted", local=True),
+    "hybrid-nano": VitConfig(
+        image=64,
+        width=96,
+        depth=3,
+        reads="cnn",
+        cnn=ResNetConfig(depth=10, width=32, classes=0),
+    ),
     "hybrid-small-data": _few(reads="cnn", cnn=_thin),
     "hybrid-s-16": _small(reads="cnn"),
     "hybrid-b-16": _base(reads="cnn"),

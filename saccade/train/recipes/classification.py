@@ -89,6 +89,14 @@ BUILT_IN: dict[str, Recipe] = {
         task=_SHAPES,
         train=_ON_SHAPES,
     ),
+    "hybrid": Recipe(
+        about="a ViT that reads the cells of a ResNet",
+        system="S17",
+        lecture="Vision Transformer (ViT) against ResNets",
+        model=vit.PRESETS["hybrid-nano"],
+        task=_SHAPES,
+        train=_SOON,
+    ),
     "deit3": Recipe(
         about="DeiT III: a ViT with layer scale, and its way to train",
         system="S18",

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
@@ -43,17 +43,34 @@ class LoadedRun:
 
 
 @runtime_checkable
-class AnyModel(Protocol):
-    """What `saccade.load` gives, of whatever kind."""
-
-    name: str
-    recipe: Recipe
+class UsesModel(Protocol):
+    """What a task uses its model with, such as a translator."""
 
     @property
-    def tool(self) -> Any: ...
+    def model(self) -> Any: ...
+
+
+Tool = TypeVar("Tool", bound=UsesModel)
+
+
+class TrainedModel(Generic[Tool]):
+    """What `saccade.load` gives; each kind of work has its own, with what it can be asked."""
+
+    def __init__(self, name: str, recipe: Recipe, tool: Tool) -> None:
+        self.name, self.recipe, self.tool = name, recipe, tool
 
     @property
-    def network(self) -> nn.Module: ...
+    def network(self) -> nn.Module:
+        """The module itself, for `saccade.looking` and for anything else that torch can do."""
+        return self.tool.model
+
+    def __repr__(self) -> str:
+        weights = list(self.network.parameters())
+        size, where = sum(weight.numel() for weight in weights), weights[0].device
+        return f"{type(self).__name__}({self.name!r}, {size:,} parameters, on {where})"
+
+
+AnyModel = TrainedModel[Any]
 
 
 class Serving(ABC):
@@ -233,13 +250,6 @@ def texts_given(given: object) -> list[str]:
     return list(every)
 
 
-def in_short(model: "AnyModel") -> str:
-    """What Python shows of a model: its kind and name, how large it is, and where."""
-    weights = list(model.network.parameters())
-    size, where = sum(weight.numel() for weight in weights), weights[0].device
-    return f"{type(model).__name__}({model.name!r}, {size:,} parameters, on {where})"
-
-
 def refuse_settings(settings: LookSettings, why: str, *names: str) -> None:
     """Refuse what would be left unused: settings that are other than they are by default."""
     for name in names:
@@ -247,7 +257,7 @@ def refuse_settings(settings: LookSettings, why: str, *names: str) -> None:
             raise ConfigError(f"{name}={vars(settings)[name]}: {why}; leave it out")
 
 
-def check_zoom(models: Sequence["AnyModel"], settings: LookSettings, out: Path | None) -> None:
+def check_zoom(models: Sequence[AnyModel], settings: LookSettings, out: Path | None) -> None:
     """Refuse heads that no page would show."""
     if settings.zoom and (out is None or out.suffix != ".html"):
         raise ConfigError("--zoom is kept on a page; name it with --out x.html")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, overload
 import torch
 import tyro
 from jaxtyping import UInt8
-from torch import Tensor, nn
+from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
@@ -19,7 +19,7 @@ from saccade.app.kinds.base import (
     HeldOut,
     Kind,
     LoadedRun,
-    in_short,
+    TrainedModel,
     load_alike,
     make_decoding,
     refuse_settings,
@@ -50,7 +50,6 @@ from saccade.tasks.captioning.captioner import (
 )
 from saccade.tasks.captioning.data import CaptioningSettings, read_captioned
 from saccade.tasks.captioning.evaluate import evaluate_captions
-from saccade.train.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -102,19 +101,8 @@ class CaptionPrediction:
         return f"CaptionPrediction({self.name!r}, {self.text!r}, score={self.score:.4g})"
 
 
-class CaptioningModel:
+class CaptioningModel(TrainedModel[ImageCaptioner]):
     """A trained captioner."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: ImageCaptioner) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     @overload
     def predict(

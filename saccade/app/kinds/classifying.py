@@ -5,9 +5,9 @@ from typing import Any, overload
 
 import torch
 from jaxtyping import Float, UInt8
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.kinds.run_classes import classes_of
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_look
@@ -20,7 +20,6 @@ from saccade.tasks.base import Progress, silent
 from saccade.tasks.classification.classifier import ImageClassifier
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.guesses import Guess
-from saccade.train.recipe import Recipe
 
 BEST = 5  # guesses
 
@@ -71,19 +70,8 @@ class ClassPrediction:
         return f"ClassPrediction({self.name!r}, {self.text!r}, score={self.score:.4g})"
 
 
-class ClassificationModel:
+class ClassificationModel(TrainedModel[ImageClassifier]):
     """A trained classifier."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: ImageClassifier) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, overload
 
 import torch
 from jaxtyping import UInt8
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.kinds.run_classes import object_names
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.detection import BoxedImage, object_look, objects_text
@@ -18,7 +18,6 @@ from saccade.errors import ConfigError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.detector import LIKELY, FoundObject, ObjectDetector
-from saccade.train.recipe import Recipe
 
 
 class PixelObject(NamedTuple):
@@ -76,20 +75,8 @@ class ObjectsPrediction:
         return f"ObjectsPrediction({self.name!r}, {self.text!r})"
 
 
-class DetectionModel:
+class DetectionModel(TrainedModel[ObjectDetector]):
     """A trained detector."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: ObjectDetector) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        assert isinstance(self.tool.model, nn.Module)
-        return self.tool.model
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, in_short, texts_given
+from saccade.app.kinds.base import LoadedRun, TrainedModel, texts_given
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.draw.figure import write
 from saccade.app.look.draw.png import png_bytes
@@ -26,7 +26,6 @@ from saccade.tasks.base import Progress, silent
 from saccade.tasks.reconstruction.asset import ASSET, read_dvae_asset
 from saccade.tasks.text_to_image.data import TextToImageSettings
 from saccade.tasks.text_to_image.drawer import Drawing, Drawn, ImageDrawer
-from saccade.train.recipe import Recipe
 
 
 @runtime_checkable
@@ -88,19 +87,8 @@ class ImagePrediction:
         return f"ImagePrediction({self.prompt!r}, score={self.score:.4g})"
 
 
-class TextToImageModel:
+class TextToImageModel(TrainedModel[ImageDrawer]):
     """A trained text-to-image model."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: ImageDrawer) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     def predict(
         self,

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torch import nn
-
-from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.kinds.joint_regions import given_regions
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.joint.document import pair_document
@@ -29,7 +27,6 @@ from saccade.tasks.joint.pairs import (
 )
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankWord
-from saccade.train.recipe import Recipe
 from saccade.train.run import open_run
 
 PixelSides = tuple[float, float, float, float]
@@ -90,19 +87,8 @@ class PairPrediction:
         return f"PairPrediction({self.given!r}, {self.text!r})"
 
 
-class JointModel:
+class JointModel(TrainedModel[PairTool]):
     """A trained model that reads images and texts together."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: PairTool) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     def predict(
         self,

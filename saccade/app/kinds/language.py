@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, overload
 
 import tyro
-from torch import nn
 
 from saccade.app.api import load
 from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
@@ -22,8 +21,8 @@ from saccade.app.kinds.base import (
     HeldOut,
     Kind,
     LoadedRun,
+    TrainedModel,
     check_zoom,
-    in_short,
     load_alike,
     refuse_settings,
     texts_given,
@@ -74,21 +73,14 @@ class LanguagePrediction:
         return f"LanguagePrediction({self.text!r}, score={self.score:.4g})"
 
 
-class LanguageModel:
+class LanguageModel(TrainedModel[Writer]):
     """A trained language model; `engine` decodes in place of our own search."""
 
     def __init__(
         self, name: str, recipe: Recipe, tool: Writer, engine: CTranslate2Writer | None = None
     ) -> None:
-        self.name, self.recipe, self.tool, self.engine = name, recipe, tool, engine
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
+        super().__init__(name, recipe, tool)
+        self.engine = engine
 
     @overload
     def predict(

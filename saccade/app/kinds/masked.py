@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, overload
 
 import tyro
-from torch import nn
 
 from saccade.app.api import load
 from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
@@ -18,8 +17,8 @@ from saccade.app.kinds.base import (
     HeldOut,
     Kind,
     LoadedRun,
+    TrainedModel,
     check_zoom,
-    in_short,
     load_alike,
     refuse_settings,
     texts_given,
@@ -38,7 +37,6 @@ from saccade.tasks.masked.blanks import BlankWord, FilledText
 from saccade.tasks.masked.figures import masked_figures
 from saccade.tasks.masked.filler import BlankFiller
 from saccade.tasks.masked.task import MaskedSettings, fixed_masking, masked_part, text_rows
-from saccade.train.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -61,19 +59,8 @@ class MaskedPrediction:
         return f"MaskedPrediction({self.text!r})"
 
 
-class MaskedModel:
+class MaskedModel(TrainedModel[BlankFiller]):
     """A trained model of hidden words."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: BlankFiller) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     @overload
     def predict(self, text: str, *, n_best: int = ...) -> MaskedPrediction: ...

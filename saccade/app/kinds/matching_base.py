@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
-from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.kinds.classifying import BEST, ClassificationModel
 from saccade.app.kinds.joint_base import checked_text
 from saccade.app.kinds.soundness import load_vocabulary
@@ -19,7 +18,6 @@ from saccade.errors import DataError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.matching.data import MatchingSettings
 from saccade.tasks.matching.tool import MatchingTool
-from saccade.train.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -38,19 +36,8 @@ class Match:
         return self.text
 
 
-class MatchingModel:
+class MatchingModel(TrainedModel[MatchingTool]):
     """A trained CLIP."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: MatchingTool) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     def classifier(self, texts: Sequence[str]) -> ClassificationModel:
         """A classifier whose classes are texts."""

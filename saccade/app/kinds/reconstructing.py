@@ -7,9 +7,9 @@ from typing import Any, overload
 import torch
 from jaxtyping import Int, UInt8
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.look.draw.figure import save_by_ending
 from saccade.app.look.draw.pairs import draw_pairs
 from saccade.app.look.draw.png import png_bytes
@@ -20,7 +20,6 @@ from saccade.models.image_tokens.dvae import Dvae
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.reconstruction.data import ReconstructionSettings
 from saccade.tasks.reconstruction.reconstructor import Reconstructor
-from saccade.train.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -52,19 +51,8 @@ class CodesPrediction:
         return f"CodesPrediction({self.name!r}, {rows} × {columns} codes, psnr={self.psnr:.2f})"
 
 
-class ReconstructionModel:
+class ReconstructionModel(TrainedModel[Reconstructor]):
     """A trained discrete VAE."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: Reconstructor) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     @overload
     def predict(self, image: AnyImage) -> CodesPrediction: ...

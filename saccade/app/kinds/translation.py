@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any, overload
 
 import tyro
-from torch import nn
 
 from saccade.app.api import load
 from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
@@ -21,8 +20,8 @@ from saccade.app.kinds.base import (
     HeldOut,
     Kind,
     LoadedRun,
+    TrainedModel,
     check_zoom,
-    in_short,
     load_alike,
     make_decoding,
     refuse_settings,
@@ -86,7 +85,7 @@ class Prediction:
         return f"Prediction({self.text!r}, score={self.score:.4g})"
 
 
-class TranslationModel:
+class TranslationModel(TrainedModel[Translator]):
     """A trained translator; `engine` decodes in place of our own search."""
 
     def __init__(
@@ -96,15 +95,8 @@ class TranslationModel:
         tool: Translator,
         engine: CTranslate2Translator | None = None,
     ) -> None:
-        self.name, self.recipe, self.tool, self.engine = name, recipe, tool, engine
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself, for `saccade.looking` and for anything else that torch can do."""
-        return self.tool.model
+        super().__init__(name, recipe, tool)
+        self.engine = engine
 
     @overload
     def predict(self, text: str, *, look: bool = ..., **decoding: Any) -> Prediction: ...

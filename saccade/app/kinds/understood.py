@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from torch import nn
-
-from saccade.app.kinds.base import LoadedRun, in_short
+from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.settings import LookSettings, make_selection
@@ -18,7 +16,6 @@ from saccade.tasks.guesses import Guess
 from saccade.tasks.understanding.classifier import BEST, PAIR, TextAnswer, TextClassifier, Texts
 from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.tasks.understanding.labels import ASSET, Labels, read_labels_asset
-from saccade.train.recipe import Recipe
 
 Given = str | tuple[str, str]  # a text, or a pair
 
@@ -70,19 +67,8 @@ class TextPrediction:
         return f"TextPrediction({self.text!r})"
 
 
-class UnderstandingModel:
+class UnderstandingModel(TrainedModel[TextClassifier]):
     """A trained model that understands texts."""
-
-    def __init__(self, name: str, recipe: Recipe, tool: TextClassifier) -> None:
-        self.name, self.recipe, self.tool = name, recipe, tool
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def network(self) -> nn.Module:
-        """The module itself."""
-        return self.tool.model
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -367,7 +367,7 @@ _deit3 = partial(replace, layer_scale=1e-4, class_position=False)
 _few = partial(
     VitConfig, image=32, patch=4, depth=9, heads=12, expansion=2, drop_path=0.1, biased=False
 )
-_thin = ResNetConfig(depth=10, width=32, stem="small", classes=0)
+_thin = ResNetConfig(depth=10, width=32, classes=0)
 
 
 PRESETS: dict[str, VitConfig] = {
@@ -391,14 +391,8 @@ PRESETS: dict[str, VitConfig] = {
     "sl-vit": _few(reads="shifted", local=True),
     "vit-small-data-64": _few(image=64, patch=8),
     "sl-vit-64": _few(image=64, patch=8, reads="shifted", local=True),
-    "hybrid-nano": VitConfig(
-        image=64,
-        width=96,
-        depth=3,
-        reads="cnn",
-        cnn=ResNetConfig(depth=10, width=32, classes=0),
-    ),
-    "hybrid-small-data": _few(reads="cnn", cnn=_thin),
+    "hybrid-nano": VitConfig(image=64, width=96, depth=3, reads="cnn", cnn=_thin),
+    "hybrid-small-data": _few(reads="cnn", cnn=replace(_thin, stem="small")),
     "hybrid-s-16": _small(reads="cnn"),
     "hybrid-b-16": _base(reads="cnn"),
 }

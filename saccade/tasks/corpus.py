@@ -133,7 +133,7 @@ class CorpusEncoder:
     def _encoded(self, corpus: TextCorpus) -> EncodedStream:
         stream, tokens = corpus.stream, None
         if _is_large(stream):
-            tokens = _or_told(lambda: self._kept(corpus), "tokens", self.notes)
+            tokens = kept_or_told(lambda: self._kept(corpus), "tokens", self.notes)
         columns, duplicates, about = self._in_memory(corpus) if tokens is None else tokens
         if sum(about["skipped"].values()) > stream.skip_bad:
             list(stream.good())  # says which rows are bad
@@ -272,7 +272,7 @@ def corpus_tokenizer(
             vocabulary, told = _learnt(settings, part, masks=masks)
             return {"tokenizer": vocabulary.to_json(), "told": told}
 
-        kept = _or_told(lambda: whole_folder(home, sealed_index, fill), "a tokenizer", notes)
+        kept = kept_or_told(lambda: whole_folder(home, sealed_index, fill), "a tokenizer", notes)
         if kept is not None:
             return Vocabulary.of_json(kept["tokenizer"]), kept["told"]
     vocabulary, told = _learnt(settings, part, masks=masks)
@@ -328,7 +328,7 @@ def _key(corpus: TextCorpus, tokenizer: Any) -> str:
     return hashlib.sha256(json.dumps(made_by).encode()).hexdigest()[:32]
 
 
-def _or_told(keep: Callable[[], Kept], what: str, notes: list[str]) -> Kept | None:
+def kept_or_told(keep: Callable[[], Kept], what: str, notes: list[str]) -> Kept | None:
     """What is kept, or None and a line for the user where that cannot be."""
     try:
         return keep()

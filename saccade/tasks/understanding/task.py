@@ -29,6 +29,7 @@ from saccade.tasks.understanding.data import (
 )
 from saccade.tasks.understanding.encode import NO_PIECE, EncodedTexts
 from saccade.tasks.understanding.figures import deciding_of, held_out_figures
+from saccade.tasks.understanding.kept import encoded_texts
 from saccade.tasks.understanding.labels import ASSET, as_tensor
 from saccade.tasks.understanding.losses import LOSSES
 from saccade.tasks.understanding.scores import text_scores
@@ -83,7 +84,7 @@ class Understanding:
     """Implements `Task[TextsBatch]`."""
 
     def __init__(self, settings: UnderstandingSettings, how: Preparation) -> None:
-        self.settings, self.seed = settings, how.seed
+        self.settings, self.seed, self._progress = settings, how.seed, how.progress
         whole = with_labels(read_split(settings, "train"))
         self.labels = whole.labels
         _check_labels(whole)
@@ -108,7 +109,14 @@ class Understanding:
         if self.settings.either_order and name == "training":
             texts += [text[::-1] for text in texts]
         tagged = words if self.labels.kind == "tags" else ()
-        found = EncodedTexts.of(self.vocabulary, texts, tagged, longest=longest)
+        found = encoded_texts(
+            self.vocabulary,
+            texts,
+            tagged,
+            longest=longest,
+            progress=self._progress,
+            notes=self.report,
+        )
         cut = sum(number < len(split.rows) for number in found.cut)
         if cut:
             self.report.append(

@@ -269,7 +269,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
     homes = {"predict": "kinds.translation.load", "eval": "kinds.translation.load"}
-    homes |= {"look": "kinds.translation.load_alike", "export": "cli.export.export_run"}
+    homes |= {"look": "kinds.text_looks.load_alike", "export": "cli.export.export_run"}
     monkeypatch.setattr(f"saccade.app.{homes[command]}", interrupt)
     more = {"predict": ["hi"], "look": ["hi"], "export": ["--to", "onnx"]}
     try:

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from functools import partial
 from math import log
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import Any, overload
 
 import tyro
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
+from saccade.app.cli.inputs import input_lines
 from saccade.app.cli.output import busy, print_json, print_scores
-from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
 from saccade.app.export.text.write import LANGUAGE
@@ -22,18 +21,17 @@ from saccade.app.kinds.base import (
     Kind,
     LoadedRun,
     TrainedModel,
-    check_zoom,
-    load_alike,
     refuse_settings,
     texts_given,
 )
 from saccade.app.kinds.serve_language import LanguageServing
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.kinds.text_lines import Rows, predict_lines
+from saccade.app.kinds.text_looks import TextLookOptions, look_at_words
 from saccade.app.kinds.writing import WritingOptions, writing_decoding
 from saccade.app.look.draw.figure import MatrixLook
 from saccade.app.look.language import language_document, language_look, text_side
-from saccade.app.look.settings import LookSettings, Selection, make_selection
+from saccade.app.look.settings import LookSettings, make_selection
 from saccade.data.readers import splits
 from saccade.data.three_sentences import SENTENCES
 from saccade.tasks.base import Progress, silent
@@ -284,14 +282,7 @@ def look_command(
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     /,
     *,
-    text: tuple[str, ...] = (),
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    settings: LookSettings = LookSettings(),  # noqa: B008
-    select: Selection = Selection(),  # noqa: B008
-    compare: str | None = None,
-    zoom: tuple[str, ...] = (),
-    skip_bad: int = 0,
-    device: str = "auto",
+    asked: TextLookOptions = TextLookOptions(),  # noqa: B008
 ) -> None:
     """Show which earlier words each word of a text looks at.
 
@@ -303,21 +294,16 @@ def look_command(
     Args:
         run: folder of the run.
         texts: the text that is read, a file of it, or - for standard input.
-        text: a text that is no file, whatever it looks like.
-        out: a .html, .png, .svg or .json file.
-        settings: what to look at, and how large a page may become.
-        select: which weights are printed or drawn.
-        compare: a second run, to be looked at beside the first; needs --out x.html.
-        zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
-        skip_bad: this many lines of a file that are no text are left out; one more stops.
-        device: cpu, cuda …; auto takes the fastest there is.
+        asked: what is looked at, and where that goes.
     """
-    check_out(out, compare)
-    how, subject = with_zoom(settings, zoom), one_text(texts, text, skip_bad=skip_bad)
-    models = load_alike(run, compare, device)
-    check_look(models[0].name, how)
-    check_zoom(models, how, out)
-    look_at_text(models, subject, how, out, language_document, select, writes=how.most_tokens > 0)
+    look_at_words(
+        run,
+        texts,
+        asked,
+        check=check_look,
+        document=language_document,
+        writes=lambda how: how.most_tokens > 0,
+    )
 
 
 KIND = Kind(

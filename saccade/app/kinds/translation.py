@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import Any, overload
 
 import tyro
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import check_out, input_lines, one_text, with_zoom
+from saccade.app.cli.inputs import input_lines
 from saccade.app.cli.output import busy, counting, print_json, print_scores
-from saccade.app.cli.text_look import look_at_text
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
 from saccade.app.export.text.write import TRANSLATION
@@ -21,8 +20,6 @@ from saccade.app.kinds.base import (
     Kind,
     LoadedRun,
     TrainedModel,
-    check_zoom,
-    load_alike,
     make_decoding,
     refuse_settings,
     texts_given,
@@ -30,8 +27,9 @@ from saccade.app.kinds.base import (
 from saccade.app.kinds.serve_translation import TranslationServing
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.kinds.text_lines import Rows, predict_lines
+from saccade.app.kinds.text_looks import TextLookOptions, look_at_words
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.settings import LookSettings, Selection, make_selection
+from saccade.app.look.settings import LookSettings, make_selection
 from saccade.app.look.translation import translation_document, translation_look
 from saccade.attention.look.glance import Glance
 from saccade.data.readers import splits
@@ -140,7 +138,7 @@ class TranslationModel(TrainedModel[Translator]):
         `select` are the fields of `Selection`, such as layer=0 or units="pieces".
         """
         how = settings or LookSettings()
-        refuse_settings(how, f"{self.name} translates, and ends by itself", *OF_WRITING)
+        check_look(self.name, how)
         made = self.predict(text, beam=how.beam, length_penalty=how.length_penalty)
         return made.look(**select)
 
@@ -289,19 +287,17 @@ def eval_command(
     print_json(found) if json else print_scores(found)
 
 
+def check_look(name: str, how: LookSettings) -> None:
+    """Refuse what a translator has no use for."""
+    refuse_settings(how, f"{name} translates, and ends by itself", *OF_WRITING)
+
+
 def look_command(
     run: tyro.conf.Positional[str],
     texts: tyro.conf.Positional[tuple[str, ...]] = (),
     /,
     *,
-    text: tuple[str, ...] = (),
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
-    settings: LookSettings = LookSettings(),  # noqa: B008
-    select: Selection = Selection(),  # noqa: B008
-    compare: str | None = None,
-    zoom: tuple[str, ...] = (),
-    skip_bad: int = 0,
-    device: str = "auto",
+    asked: TextLookOptions = TextLookOptions(),  # noqa: B008
 ) -> None:
     """Translate a text and show which source words each word was read from.
 
@@ -313,21 +309,11 @@ def look_command(
     Args:
         run: folder of the run.
         texts: the text that is translated, a file of it, or - for standard input.
-        text: a text that is no file, whatever it looks like.
-        out: a .html, .png, .svg or .json file.
-        settings: what to look at, and how large a page may become.
-        select: which weights are printed or drawn.
-        compare: a second run, to be looked at beside the first; needs --out x.html.
-        zoom: heads to keep exactly on the page, as decoder.3.self:7; the sharpest by default.
-        skip_bad: this many lines of a file that are no text are left out; one more stops.
-        device: cpu, cuda …; auto takes the fastest there is.
+        asked: what is looked at, and where that goes.
     """
-    check_out(out, compare)
-    how, subject = with_zoom(settings, zoom), one_text(texts, text, skip_bad=skip_bad)
-    models = load_alike(run, compare, device)
-    refuse_settings(how, f"{models[0].name} translates, and ends by itself", *OF_WRITING)
-    check_zoom(models, how, out)
-    look_at_text(models, subject, how, out, translation_document, select, writes=True)
+    look_at_words(
+        run, texts, asked, check=check_look, document=translation_document, writes=lambda how: True
+    )
 
 
 KIND = Kind(

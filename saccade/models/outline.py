@@ -15,7 +15,19 @@ SMALLER = "lower --model.width, --model.depth, or what else makes it large"
 FILLS = {Tensor.normal_, Tensor.uniform_} | {
     fill for name, fill in vars(nn.init).items() if name[0] != "_" and name[-1] == "_"
 }
-DRAWS: dict[Any, Any] = {torch.randn: torch.empty, torch.rand: torch.empty}
+
+
+def _norms(weight: Tensor, power: int = 2, dim: int = 0) -> Tensor:
+    """As many as weight normalization takes."""
+    return weight.new_empty([size if at == dim else 1 for at, size in enumerate(weight.shape)])
+
+
+SHAPED_ALIKE: dict[Any, Any] = {
+    torch.randn: torch.empty,
+    torch.rand: torch.empty,
+    torch.norm_except_dim: _norms,
+}
+SCALES = {Tensor.mul, Tensor.div, Tensor.mul_, Tensor.div_}
 
 
 class _TooManyError(Exception):
@@ -23,14 +35,18 @@ class _TooManyError(Exception):
 
 
 class _Unfilled(TorchFunctionMode):
-    """Weights without memory need no numbers; to draw some, torch would load its compiler."""
+    """Weights without memory need no numbers: to draw or scale some, torch would load its
+    compiler, which takes seconds.
+    """
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         if func in FILLS:
             return args[0] if args else kwargs["tensor"]
-        return DRAWS.get(func, func)(*args, **(kwargs or {}))
+        if func in SCALES and not isinstance(args[1], Tensor):
+            return args[0]
+        return SHAPED_ALIKE.get(func, func)(*args, **(kwargs or {}))
 
 
 def outline(config: ModelConfig) -> nn.Module:

@@ -10,7 +10,10 @@ from saccade.models import PRESETS
 from saccade.models.outline import outline
 
 
-@pytest.mark.parametrize("name", ["gpt2", "transformer-base", "rnn-lm-nano", "show-attend-tell"])
+NAMES = "gpt2 transformer-base rnn-lm-nano show-attend-tell conv-seq2seq-small vit-nano".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
     begun = time.monotonic()
     made = outline(PRESETS[name])
@@ -25,9 +28,10 @@ def test_an_outline_has_the_parameters_of_the_model(name: str) -> None:
 def test_an_outline_draws_no_numbers_and_loads_no_compiler() -> None:
     """Which would take a second or two of every command that loads a run."""
     code = (
-        "import sys, torch; from saccade.models import PRESETS; before = torch.get_rng_state();"
-        "from saccade.models.outline import outline; outline(PRESETS['transformer-nano']);"
-        "outline(PRESETS['rnn-attention-small']); assert 'torch._dynamo' not in sys.modules;"
+        "import sys, torch; from saccade.train.recipes import RECIPES;"
+        "before = torch.get_rng_state(); from saccade.models.outline import outline;"
+        "[outline(one.model) for one in RECIPES.values()];"
+        "assert 'torch._dynamo' not in sys.modules;"
         "assert torch.equal(before, torch.get_rng_state())"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=240)

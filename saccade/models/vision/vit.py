@@ -176,7 +176,7 @@ class Vit(ImageEncoder):
             elif parameter.dim() == 2 and name != "positions":
                 nn.init.xavier_uniform_(parameter)
         config = self.config
-        with torch.no_grad():
+        with torch.no_grad(), torch.device("cpu"):  # where sines are known, if weights are not
             sines = sinusoids_2d(config.side, config.side, config.width, SLOWEST)
             self.positions[int(config.class_position) :] = sines.flatten(0, 1)
             for layer in self.encoder:

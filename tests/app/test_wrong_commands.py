@@ -94,6 +94,8 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         "broken.toml": b"model = [",
         "broken.json": b"{",
         "broken.jsonl": b"{\n",
+        "list.json": b'[{"image": "dot.png", "label": "x"}]',
+        "headless.csv": b"dot.png,cat\n",
         "broken.parquet": b"PAR1",
         "broken.txt.gz": b"\x1f\x8b\x08\x00",
         "broken.png": b"\x89PNG\r\n\x1a\nbroken",

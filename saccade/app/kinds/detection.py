@@ -176,7 +176,7 @@ def eval_command(
             raise ConfigError(f"{option} {path.name} must end in .png or .svg")
     model: DetectionModel = load(run, device=device)
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, box_splits)
+    split = held_out.choose_images(asked, box_splits)
     with counting("reading") as reading, counting("finding") as progress:
         found = evaluate_detector(
             model.tool, split=split, settings=asked, reading=reading, progress=progress

@@ -73,7 +73,8 @@ def inner(name: str) -> str:
     foreign = PureWindowsPath(name)  # it parts names at / and \ and knows drives
     if not name or "\0" in name or foreign.anchor or ".." in foreign.parts:
         raise BadRow(
-            f"outside the data: {name[:200]!r} is not a plain name below the data's folder"
+            f"outside the data: {name[:200]!r} is not a plain name below the data's folder; write "
+            "where it lies from there, as images/1.jpg"
         )
     return str(PurePosixPath(name))
 
@@ -91,7 +92,10 @@ class Folder:
         try:
             link = stat.S_ISLNK(path.lstat().st_mode)
             if not self._holds(path if link else path.parent):
-                raise BadRow(f"outside the data: {name[:200]!r} is a link that leads out of it")
+                raise BadRow(
+                    f"outside the data: {name[:200]!r} is a link that leads out of it; copy the "
+                    "file into it"
+                )
             status = path.stat()
         except (OSError, ValueError):
             return None

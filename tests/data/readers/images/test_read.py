@@ -327,7 +327,7 @@ def test_faults_of_coco_are_told_by_list_and_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (b"[]", "is not COCO: wrong type: the row is a list"),
+        (b"[]", "is a list, not COCO; write it as JSON Lines"),
         (b"{", "is not COCO: not JSON: "),
         (b'{"\xff": 1}', "is not UTF-8: at byte 2"),
         (b'{"annotations": []}', "no list 'images' in it; it has 'annotations'"),

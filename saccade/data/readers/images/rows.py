@@ -82,7 +82,10 @@ class ImageFinder:
 
     def find(self, *names: str) -> Member:
         """The image under the first of these names that is there; a BadRow if none is."""
-        plain = [inner(name) for name in names]
+        try:
+            plain = [inner(name) for name in names]
+        except BadRow as bad:
+            raise BadRow(f"{bad}; write where it lies from there, as images/1.jpg") from None
         near = [(self._tree, self._folder)]
         for trees in (lambda: near, self._opened):
             for tree, base in trees():

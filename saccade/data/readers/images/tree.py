@@ -73,8 +73,7 @@ def inner(name: str) -> str:
     foreign = PureWindowsPath(name)  # it parts names at / and \ and knows drives
     if not name or "\0" in name or foreign.anchor or ".." in foreign.parts:
         raise BadRow(
-            f"outside the data: {name[:200]!r} is not a plain name below the data's folder; write "
-            "where it lies from there, as images/1.jpg"
+            f"outside the data: {name[:200]!r} is not a plain name below the data's folder"
         )
     return str(PurePosixPath(name))
 

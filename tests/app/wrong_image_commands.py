@@ -7,7 +7,8 @@ FEW = f"{VIT} --train.batch-tokens 8"
 CLASSES = [
     Wrong(f"{FEW} --scenes 0", "scenes=0 must be at least 1", f"{FEW} --scenes 8"),
     Wrong(f"{FEW} --image 0", "image=0 must be at least 1"),
-    Wrong(f"{FEW} --image 36", "patch=8 does not tile image=36", f"{FEW} --scenes 8 --image 40"),
+    Wrong(f"{FEW} --image 36", "take patch=6, or image=40", f"{FEW} --scenes 8 --image 40"),
+    Wrong(f"{FEW} --image 28", "patch=7", f"{FEW} --scenes 8 --image 28 --model.patch 7"),
     Wrong(f"{FEW} --keep 16", "keep=16 is below image=32", f"{FEW} --scenes 8 --keep 40"),
     Wrong(f"{FEW} --held-out 1", "held_out=1.0 must be at least 0 and below 1"),
     Wrong(f"{FEW} --loss hinge", "invalid choice 'hinge'"),
@@ -30,6 +31,7 @@ CLASSES = [
     Wrong(f"{FEW} --data few", "or pass --held-out 0.5", f"{FEW} --data few --held-out 0.5"),
     Wrong(f"{FEW} --data bad", "1 bad row", f"{FEW} --data bad --skip-bad 1 --held-out 0.5"),
     Wrong(f"{FEW} --data photos.csv", "photos.csv", f"{FEW} --data few --held-out 0.5"),
+    Wrong(f"{FEW} --scenes 8 --init {{cap}}", "belongs to Vit"),
     Wrong(f"{FEW} --model.heads 3", "width=8 does not divide into heads=3"),
     Wrong("predict {cls}", "name the images", "predict {cls} dot.png"),
     Wrong("predict {cls} -", "standard input is empty; give an image, or names of files"),

@@ -167,18 +167,18 @@ def _better_preset(model: nn.Module, recipe: Recipe, given: dict[str, Tensor]) -
     if now == (0, 0):
         return None
     alike = {name: one for name, one in PRESETS.items() if type(one) is type(recipe.model)}
-    found = {name: misfit(outline(_sized(one, recipe))) for name, one in alike.items()}
+    found = {name: misfit(_outlined(one, recipe)) for name, one in alike.items()}
     best = min(found, key=lambda name: found[name], default="")
     return best if best and found[best][0] == 0 and found[best] < now else None
 
 
-def _sized(preset: ModelConfig, recipe: Recipe) -> ModelConfig:
+def _outlined(preset: ModelConfig, recipe: Recipe) -> nn.Module:
     """A preset with what the data have decided, where it can be of those sizes."""
     there = recipe.task.fitted & vars(preset).keys()
     try:
-        return _of(preset, **{name: vars(recipe.model)[name] for name in there})
+        return outline(_of(preset, **{name: vars(recipe.model)[name] for name in there}))
     except ConfigError:
-        return preset
+        return outline(preset)
 
 
 def _of(model: ModelConfig, **sizes: Any) -> ModelConfig:

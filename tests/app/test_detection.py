@@ -137,6 +137,9 @@ def test_lines_of_a_file_a_folder_a_pattern_and_standard_input(
     code, out, err = run(capsys, "predict", detector, images / "0.png", "--threshold", 1)
     assert (code, out) == (0, "")
     assert "no object has a score of 1 or more" in err
+    code, out, err = run(capsys, "predict", detector, images, "--threshold", 1)
+    assert (code, out) == (0, "")
+    assert err.count("no object has a score of 1 or more; a lower --threshold shows others") == 1
 
 
 def test_what_is_no_image_is_told_and_passed_over(

@@ -127,6 +127,8 @@ def _put_images(place: Path) -> None:
         (place / name).mkdir(parents=True)
         for number in range(4):
             Image.new("RGB", (40, 40), (50 * number, 9, 9)).save(place / name / f"{number}.png")
+    (place / "list.json").write_bytes(b'[{"image": "dot.png", "label": "x"}]')
+    (place / "headless.csv").write_bytes(b"dot.png,cat\n")
     (place / "dot.jsonl").write_bytes(b'{"image": "dot.png", "boxes": [[1, 2, 30, 40]]}\n')
     (place / "bad/ant/0.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     (place / "photos.csv").write_bytes(b"file,label\nnone.png,ant\n")

@@ -95,7 +95,7 @@ TRAIN = [
     Wrong(f"{RNN} --unit lines --window 2", "raise --window", f"{RNN} --window 9"),
     Wrong(f"{CAPTION} --longest 1", "raise --longest", f"{CAPTION} --longest 60"),
     Wrong("train show-attend-tell --data nowhere", "nowhere does not exist"),
-    Wrong("train show-attend-tell --data good.txt", "images are read from a folder"),
+    Wrong("train show-attend-tell --data good.txt", "good.txt has no column for the image"),
     Wrong("train show-attend-tell --image 0", "image=0 must be at least 1"),
     Wrong("train show-attend-tell --world flat", "invalid choice 'flat'"),
     Wrong("train show-attend-tell --augment flip", "give --data of your own, or --augment none"),
@@ -276,7 +276,7 @@ EVAL = [
     Wrong("eval {cap} --groups man,boy woman,girl", "do not say who is of which group"),
     Wrong("eval {cap} --groups man", "must be two lists of words or more"),
     Wrong("eval {cap} --data nowhere", "nowhere does not exist"),
-    Wrong("eval {cap} --data good.txt", "images are read from a folder"),
+    Wrong("eval {cap} --data good.txt", "good.txt has no column for the image"),
     Wrong("eval {cap} --data broken.json", "broken.json is not COCO"),
     Wrong("eval {cap} --lowercase", "unrecognized options: --lowercase"),
 ]

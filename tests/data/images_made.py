@@ -57,6 +57,12 @@ def metadata(*names: str) -> bytes:
     return rows(*({"file_name": name, "captions": CAPTIONS[name]} for name in names))
 
 
+def table(*names: str, first: str) -> bytes:
+    mark = next(mark for mark in "\t;|," if mark in first)
+    said = [f"{name}{mark}{text}" for name in names for text in CAPTIONS[name]]
+    return "\n".join([first, *said, ""]).encode()
+
+
 def coco(*names: str) -> bytes:
     images = [{"id": 7 * n, "file_name": name} for n, name in enumerate(names)]
     said = [(7 * n, text) for n, name in enumerate(names) for text in CAPTIONS[name]]

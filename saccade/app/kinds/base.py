@@ -214,6 +214,19 @@ class HeldOut:
             )
         return self.split or None
 
+    def choose_images(self, asked: TaskSettings, known: Callable[[Path], list[str]]) -> str | None:
+        """The split of images to read; None is all of other data that have no splits."""
+        if asked.data and not self.split:
+            there = known(Path(asked.data))
+            if self.data and there == ["train"]:
+                return None
+            if not self.data and "test" not in there:
+                raise ConfigError(
+                    f"the run's data, {printable(asked.data)}, have no 'test'; score what was kept "
+                    "for validation with --split valid, or name other --data"
+                )
+        return self.choose(asked, known)
+
 
 OF_WRITING = ("most_tokens", "sample", "temperature", "seed")  # settings of a look, of some models
 OF_DRAWS = ("temperature", "top_k", "top_p")

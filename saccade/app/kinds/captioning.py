@@ -228,7 +228,7 @@ def eval_command(
     how = Decoding(beam=beam, length_penalty=length_penalty)
     model = load(run, device=device)
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, image_splits)
+    split = held_out.choose_images(asked, image_splits)
     with counting("captioning") as progress:
         where: dict[str, Any] = {"split": split, "settings": asked, "groups": groups}
         found = evaluate_captions(model.tool, **where, how=how, progress=progress)

@@ -114,7 +114,7 @@ def eval_command(
     if confusion is not None and model.tool.classes.several:
         raise ConfigError(f"{model.name} gives several classes to an image; leave --confusion out")
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, lambda data: label_splits(data, asked.columns))
+    split = held_out.choose_images(asked, lambda data: label_splits(data, asked.columns))
     if pointing and asked.data:
         raise ConfigError("--pointing is of shapes, of which the truth is known; leave it out")
     with counting("reading") as reading, counting("classifying") as progress:

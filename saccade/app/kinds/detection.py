@@ -1,6 +1,5 @@
 """Detection: images in, objects with their boxes out, and where the model looked for each."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -106,11 +105,14 @@ def _find_all(
     json: bool,
 ) -> None:
     """Print what is found, or put it where it belongs."""
+    objects = 0
 
     def detect(prepared: list[PreparedImage]) -> list[Row]:
+        nonlocal objects
         found = model.predict_prepared(prepared, threshold=threshold)
         for one in found:
             files.take(one)
+            objects += len(one.objects)
         return [objects_table(one.objects, one.size) for one in found]
 
     predict_images(
@@ -119,9 +121,11 @@ def _find_all(
         detect,
         doing="finding",
         json=json,
-        fields=_lines(threshold),
+        fields=_lines,
         prints=files.form == "text",
     )
+    if files.form == "text" and not json and not objects:
+        say(f"no object has a score of {threshold:g} or more; a lower --threshold shows others")
 
 
 class ImagesOfModel:
@@ -134,17 +138,11 @@ class ImagesOfModel:
         return self.model.prepare(image, name=name)
 
 
-def _lines(threshold: float) -> Callable[[Row, bool], Fields]:
+def _lines(row: Row, alone: bool) -> Fields:
     """One for each object."""
-
-    def lines(row: Row, alone: bool) -> Fields:
-        file = (row["file"],) if alone else ()
-        if alone and not row["objects"]:
-            say(f"no object has a score of {threshold:g} or more")
-        for one in row["objects"]:
-            yield (*file, one["label"], f"{one['score']:.4f}", *(f"{x:.1f}" for x in one["box"]))
-
-    return lines
+    file = (row["file"],) if alone else ()
+    for one in row["objects"]:
+        yield (*file, one["label"], f"{one['score']:.4f}", *(f"{x:.1f}" for x in one["box"]))
 
 
 def eval_command(
@@ -176,7 +174,7 @@ def eval_command(
             raise ConfigError(f"{option} {path.name} must end in .png or .svg")
     model: DetectionModel = load(run, device=device)
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, box_splits)
+    split = held_out.choose_images(asked, box_splits)
     with counting("reading") as reading, counting("finding") as progress:
         found = evaluate_detector(
             model.tool, split=split, settings=asked, reading=reading, progress=progress

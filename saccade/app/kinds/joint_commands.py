@@ -210,7 +210,7 @@ def evaluate(
     """Score a model on held-out data, keep the figures where that is wanted, and print them."""
     model: JointModel = load(run, device=device)
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, splits)
+    split = held_out.choose_images(asked, splits)
     with counting("reading") as reading, counting("scoring") as progress:
         found = score(model.tool, split=split, settings=asked, reading=reading, progress=progress)
     held_out.kept(run, _flat(found))

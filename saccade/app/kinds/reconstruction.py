@@ -115,7 +115,7 @@ def eval_command(
     with busy("loading"):
         model: ReconstructionModel = load(run, device=device)
     asked = held_out.settings(model.tool.settings)
-    split = _split(held_out, asked)
+    split = held_out.choose_images(asked, plain_image_splits)
     where: dict[str, Any] = {"split": split, "settings": asked}
     with counting("reading") as reading, counting("coding") as progress:
         found = evaluate_reconstruction(model.tool, **where, reading=reading, progress=progress)
@@ -123,13 +123,6 @@ def eval_command(
     print_json(found) if json else print_scores(found)
     if draw is not None:
         _draw(_of_split(model.tool, asked, split), draw)
-
-
-def _split(held_out: HeldOut, asked: ReconstructionSettings) -> str | None:
-    """The split to read; None is all of other data that have none."""
-    if held_out.data and not held_out.split and plain_image_splits(Path(asked.data)) == ["train"]:
-        return None
-    return held_out.choose(asked, plain_image_splits)
 
 
 def _of_split(tool: Reconstructor, asked: ReconstructionSettings, split: str | None) -> list[Pair]:

@@ -230,7 +230,7 @@ def eval_command(
         model: TextToImageModel = load(run, device=device)
         judge = None if judging.rerank is None else matcher_of(load(judging.rerank, device=device))
     asked = held_out.settings(model.tool.settings)
-    split = held_out.choose(asked, image_splits)
+    split = held_out.choose_images(asked, image_splits)
     with counting("reading") as reading:
         read = read_texts(asked, split, reading)
     if judging.judged:

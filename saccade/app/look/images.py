@@ -21,6 +21,7 @@ from saccade.data.images.square import fit_square
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Scene
 from saccade.errors import ConfigError
+from saccade.printable import printable
 from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.captioning.regions import marked_boxes, on_square
 
@@ -58,8 +59,7 @@ class ShownImage:
     @classmethod
     def of(cls, image: Any, tool: SeesImages, *, name: str = "") -> "ShownImage":
         """An image of the user's: a file, its bytes, or pixels."""
-        if isinstance(image, str):
-            image = Path(image)
+        image = _file(image)
         name = name or (image.name if isinstance(image, Path | Member) else "picture")
         pixels = pixels_of(image, name=name, short=2 * SIDE)
         side = min(SIDE, max(pixels.shape[1:]))
@@ -69,7 +69,7 @@ class ShownImage:
     @classmethod
     def in_full(cls, image: Any, *, name: str = "") -> "ShownImage":
         """In its own proportions, for models that see all of it squeezed to a square."""
-        image = Path(image) if isinstance(image, str) else image
+        image = _file(image)
         name = name or (image.name if isinstance(image, Path | Member) else "picture")
         pixels = pixels_of(image, name=name, short=LONGEST)
         whole = cls(name, pixels, lambda who: who.prepare(image, name=name))
@@ -124,6 +124,16 @@ class ShownImage:
             boxes=[replace(one, box=[round(x, 4) for x in one.box]) for one in self.boxes],
             references=list(self.references),
         )
+
+
+def _file(image: Any) -> Any:
+    """The path that a string names, unless that is a folder; anything else as it is."""
+    path = Path(image) if isinstance(image, str) else image
+    if isinstance(path, Path) and path.is_dir():
+        raise ConfigError(
+            f"{printable(path)} is a folder; name the images in it that you want to look at"
+        )
+    return path
 
 
 def split_images(captioned: Captioned, rows: int, tool: SeesImages, split: str) -> list[ShownImage]:

@@ -56,7 +56,7 @@ def comma_table(lines: Lines, name: str) -> Table:
     """CSV."""
     try:
         header = filled(text_of(next(lines)))
-        mark = "," if "," in header or ";" not in header else ";"
+        mark = next((mark for mark in ",;|" if mark in header), ",")
         names = _named(next(csv.reader([header], delimiter=mark, strict=True)))
     except (BadRow, csv.Error) as bad:
         reason = bad if isinstance(bad, BadRow) else f"not CSV: {bad}"

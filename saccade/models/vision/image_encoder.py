@@ -40,11 +40,29 @@ class ImageEncoderConfig(ModelConfig):
     def for_images(self, side: int, *, classes: int) -> "ImageEncoderConfig":
         """The same for images of this size, and so many classes."""
         more: dict[str, Any] = {} if self.expects is None else {"image": side}
-        return replace(self, classes=classes, **more)
+        sized = replace(self, classes=classes, **more)
+        sized.check_image()
+        return sized
+
+    def check_image(self) -> None:
+        """Refuse a size of images that it cannot read. Not before all settings are known: the size
+        is often told apart from the others.
+        """
 
     @abstractmethod
     def build(self) -> "ImageEncoder":
         """Fresh weights, from torch's global random state."""
+
+
+def require_tiles(image: int, patch: int, *, fixed: bool = False) -> None:
+    """Refuse patches that leave a rest of the image; `fixed` ones cannot be other."""
+    if image % patch == 0:
+        return
+    fits = next(side for side in range(patch, 0, -1) if image % side == 0)
+    other = f"patch={fits}, or " if fits > 1 and not fixed else ""
+    raise ConfigError(
+        f"patch={patch} does not tile image={image}; take {other}image={image + -image % patch}"
+    )
 
 
 def halved(times: int) -> tuple[float, float]:

@@ -46,6 +46,7 @@ from saccade.models.vision.image_encoder import (
     ImageEncoderConfig,
     halved,
     image_axis,
+    require_tiles,
     tiles,
 )
 from saccade.models.vision.resnet import ResNet, ResNetConfig
@@ -98,11 +99,7 @@ class VitConfig(ImageEncoderConfig):
         check_fraction(self, "dropout", "drop_path")
         cell = 1 << self.cnn.halvings(CNN_STAGE)
         if self.reads == "cnn" and self.patch != cell:
-            raise ConfigError(
-                f"patch={self.patch}: the cells of the CNN that are read are {cell} pixels"
-            )
-        if self.image % self.patch:
-            raise ConfigError(f"patch={self.patch} does not tile image={self.image}")
+            raise ConfigError(f"patch={self.patch}: the cells of the CNN are {cell} pixels wide")
         if self.width % self.heads:
             raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
 
@@ -120,7 +117,11 @@ class VitConfig(ImageEncoderConfig):
         """In pixels: where the middle of the first patch or cell lies, and how far the next is."""
         return halved(self.cnn.halvings(CNN_STAGE)) if self.reads == "cnn" else tiles(self.patch)
 
+    def check_image(self) -> None:
+        require_tiles(self.image, self.patch, fixed=self.reads == "cnn")
+
     def build(self) -> "Vit":
+        self.check_image()
         return Vit(self)
 
 

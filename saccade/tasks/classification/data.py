@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -294,9 +295,11 @@ def _held_out(read: Labelled, split: str, share: float) -> Labelled:
     classes = [0] * len(read) if read.classes.several else read.labels.tolist()
     kept = torch.tensor(held_out(classes, share)) == (split == "valid")
     if not kept.any():
+        largest = max(Counter(classes).values(), default=0)
+        more = f", or pass --held-out {0.2 if largest >= 5 else 0.5}" if largest > 1 else ""
         raise DataError(
-            f"{read.report}: too few to hold some out for validation; add images, a validation "
-            "split, or a larger --held-out"
+            f"{read.report}: too few to hold some out for validation; add images or a validation "
+            f"split{more}"
         )
     rest = "held out for validation" if split == "valid" else f"of {read.report}"
     return read.only(kept.nonzero()[:, 0], f"{int(kept.sum()):,} {rest}")

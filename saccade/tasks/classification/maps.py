@@ -62,8 +62,13 @@ class ClassMaps:
 
 
 def map_kinds(model: ImageEncoder) -> tuple[MapKind, ...]:
-    """Those that there are: without attention only Grad-CAM."""
-    return get_args(MapKind) if sites(model) else ("grad_cam",)
+    """Those that there are: without attention only Grad-CAM, and with a single block that reads the
+    class at a token of its own no Grad-CAM, which has no grid before that block to weigh.
+    """
+    every: tuple[MapKind, ...] = get_args(MapKind)
+    if not sites(model):
+        return ("grad_cam",)
+    return every if model.stages > 1 else tuple(kind for kind in every if kind != "grad_cam")
 
 
 def class_maps(

@@ -197,7 +197,11 @@ def test_a_stage_that_is_not_there_is_refused(stage: int) -> None:
         (MobileNetConfig, {"multiplier": 0.0}, "multiplier=0.0 must be above 0"),
         (MobileNetConfig, {"dropout": 1.0}, "dropout=1.0 must be at least 0 and below 1"),
         (MobileNetConfig, {"classes": -1}, "classes=-1 must be 0 (none) or more"),
-        (VitConfig, {"image": 32, "patch": 5}, "patch=5 does not tile image=32"),
+        (
+            VitConfig,
+            {"image": 32, "patch": 5},
+            "patch=5 does not tile image=32; take patch=4, or image=35",
+        ),
         (VitConfig, {"width": 10}, "width=10 does not divide into heads=3"),
         (VitConfig, {"classes": -1}, "classes=-1 must be 0 (none) or more"),
     ],
@@ -206,7 +210,7 @@ def test_wrong_settings_are_refused(
     kind: type[ImageEncoderConfig], settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
-        from_dict(kind, settings)
+        from_dict(kind, settings).build()
     assert str(error.value) == message
 
 

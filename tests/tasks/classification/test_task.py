@@ -292,5 +292,6 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         ClassificationSettings(image=32, keep=16)
     with pytest.raises(ConfigError, match="patch=8 does not tile image=36"):
         ClassificationSettings(image=36).check(VitConfig(image=64, patch=8))
+    ClassificationSettings(image=28).check(VitConfig(image=64, patch=7))  # the data's size counts
     with pytest.raises(DataError, match="no split 'extra'"):
         read_split(SMALL, "extra")

@@ -22,7 +22,13 @@ Id = int | str
 def coco_document(raw: bytes, name: str) -> dict[str, Any]:
     """The JSON object, with a list of images in it."""
     try:
-        document = fields_of(json_value(raw.decode()))
+        value = json_value(raw.decode())
+        if isinstance(value, list):
+            raise DataError(
+                f"{name} is a list, not COCO; write it as JSON Lines, an object on each line of a "
+                ".jsonl file"
+            )
+        document = fields_of(value)
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not UTF-8: at byte {error.start}; save it as UTF-8") from None
     except BadRow as bad:

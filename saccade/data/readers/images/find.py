@@ -1,12 +1,14 @@
 """Which file of a folder or archive holds the captions of a split.
 
 A split is a folder with metadata.jsonl in it, a file STEM.jsonl, or COCO's captions_STEM.json,
-also in annotations/. A year after the stem is left aside: captions_train2017 is train.
+also in annotations/. A year after the stem is left aside: captions_train2017 is train. Where there
+is none of these, tables are looked for: captions.csv, train/metadata.csv, Flickr8k.token.txt.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from saccade.data.readers.images.caption_tables import FORMS, is_caption_table
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
     TableFile,
@@ -21,21 +23,22 @@ from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.errors import DataError
 
 METADATA = "metadata.jsonl"
+_ENDINGS = tuple(f".{form}" for form in FORMS)
 _NOT_CAPTIONS = ("instances", "person_keypoints", "panoptic", "stuff", "image_info")
 
 
 def find_captions(data: Path, split: str) -> TableSource:
     """The one file that holds the captions of a split, or of all splits."""
-    if _table(data.name):
+    if _single(data):
         return single_source(data)
     tree, base = tree_of(data)
-    entries = list(_entries(tree, base))
+    entries = list(_entries(tree, base)) or list(_tables(tree, base))
     stems = one_stem(data, split, (entry.stem for entry in entries))
     mine = [entry for entry in entries if entry.stem in stems] or _for_all(entries)
     if not mine:
         held = [*tree.folders(base), *tree.files(base)]
         raise DataError(
-            f"{data} has no {split!r} split: no {split}/{METADATA}, {split}.jsonl or "
+            f"{data} has no {split!r} split: no {split}/{METADATA}, {split}.jsonl, {split}.csv or "
             f"captions_{split}.json; it holds {listed(held) or 'nothing'}"
         )
     if len(mine) > 1:
@@ -46,18 +49,28 @@ def find_captions(data: Path, split: str) -> TableSource:
 
 def stems_of(data: Path) -> list[str]:
     """What the files with captions are named after."""
-    if _table(data.name):
+    if _single(data):
         return []
     tree, base = tree_of(data)
     return [entry.stem for entry in _entries(tree, base)]
 
 
+def table_stems_of(data: Path) -> list[str]:
+    """What tables of captions are named after."""
+    if _single(data):
+        return []
+    return [entry.stem for entry in _tables(*tree_of(data))]
+
+
 def _for_all(entries: Sequence[TableFile]) -> list[TableFile]:
-    """Where no file is named after a split: metadata.jsonl, or JSON that may name splits itself."""
+    """Where no file is named after a split: metadata.jsonl, a table, or JSON that may name splits
+    itself.
+    """
     stems = [entry.stem for entry in entries]
     if any(fitting_stems(split, stems) for split in SPLITS):
         return []
-    return [entry for entry in entries if entry.form == "json" or entry.stem == "metadata"]
+    forms = ("json", *FORMS)
+    return [entry for entry in entries if entry.form in forms or entry.stem == "metadata"]
 
 
 def _entries(tree: Tree, base: str) -> Iterator[TableFile]:
@@ -73,6 +86,21 @@ def _entries(tree: Tree, base: str) -> Iterator[TableFile]:
                 entry = table_file(name, base, join(base, below, name))
                 if not entry.stem.startswith(_NOT_CAPTIONS):
                     yield entry
+
+
+def _tables(tree: Tree, base: str) -> Iterator[TableFile]:
+    for folder in tree.folders(base):
+        below = join(base, folder)
+        for name in tree.files(below):
+            if name in ("metadata.csv", "metadata.tsv"):
+                yield TableFile(folder, name.rpartition(".")[2], join(below, name), below)
+    for name in tree.files(base):
+        if is_caption_table(name):
+            yield table_file(name, base, join(base, name))
+
+
+def _single(data: Path) -> bool:
+    return _table(data.name) or (data.name.endswith(_ENDINGS) and not data.is_dir())
 
 
 def _table(name: str) -> bool:

@@ -1,8 +1,8 @@
 """Captions in JSON Lines: {"file_name": "a.jpg", "captions": ["A dog .", …], …} on each line.
 
-One caption may stand as a string, under `caption` or `text` as well. Whatever other keys there are
-(boxes, groups, …) come along as they are, but for keys ending in _file_name (a mask, say), which
-are found as the image is.
+The file may stand under `image`, `filename`, `file` or `path` as well, and one caption as a string
+under `caption` or `text`. Whatever other keys there are (boxes, groups, …) come along as they are,
+but for keys ending in _file_name (a mask, say), which are found as the image is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,6 +14,7 @@ from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.text.records import fields_of, json_line, shown_keys, text_under
 
 FILE = "file_name"
+FILES = (FILE, "image", "filename", "file", "path")
 
 
 def metadata_rows(
@@ -24,7 +25,8 @@ def metadata_rows(
 
 
 def _row(fields: dict[str, Any], name: str, number: int, images: ImageFinder) -> ImageRow:
-    file = text_under(fields, FILE)
+    named = next((key for key in FILES if key in fields), FILE)
+    file = images.below(text_under(fields, named))
     key = next((key for key in CAPTIONS if key in fields), None)
     if key is None:
         raise BadRow(
@@ -35,6 +37,6 @@ def _row(fields: dict[str, Any], name: str, number: int, images: ImageFinder) ->
     extras = {
         other: images.find(text_under(fields, other)) if other.endswith(f"_{FILE}") else value
         for other, value in fields.items()
-        if other not in (FILE, key)
+        if other not in (named, key)
     }
     return ImageRow(image, captions, extras, name, number)

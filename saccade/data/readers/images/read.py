@@ -3,6 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from saccade.data.readers.images.caption_tables import (
+    FORMS,
+    caption_table_rows,
+    caption_table_splits,
+)
 from saccade.data.readers.images.coco import (
     by_split,
     coco_document,
@@ -11,7 +16,7 @@ from saccade.data.readers.images.coco import (
     splits_of,
 )
 from saccade.data.readers.images.columnar import columnar_captions, columnar_files
-from saccade.data.readers.images.find import find_captions, stems_of
+from saccade.data.readers.images.find import find_captions, stems_of, table_stems_of
 from saccade.data.readers.images.metadata import metadata_rows
 from saccade.data.readers.images.rows import ImagesRead
 from saccade.data.readers.images.tar_rows import CAPTIONS, tar_captions
@@ -29,9 +34,9 @@ from saccade.printable import printable
 def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
     """All captioned images of a split, in order; no image is decoded yet.
 
-    `data` is a folder, a .tar or .zip of one, one .jsonl or COCO .json file (all train, unless
-    the images in it name their splits), tars of samples, or Parquet or Arrow with bytes. Over
-    `skip_bad` bad rows stop the reading with a list of them; fewer are left out and counted.
+    `data` is a folder, a .tar or .zip of one, one .jsonl, .csv, .tsv or COCO .json file (all train,
+    unless the images in it name their splits), tars of samples, or Parquet or Arrow with bytes.
+    Over `skip_bad` bad rows stop the reading with a list of them; fewer are left out and counted.
     """
     if tars := image_tars(data, CAPTIONS):
         paths = tars_of_split(data, split, tars)
@@ -46,6 +51,8 @@ def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
     if found.entry.form == "jsonl":
         found.require_train(split)
         rows = metadata_rows(found.lines(), name, places)
+    elif found.entry.form in FORMS:
+        rows = caption_table_rows(found, split, places)
     else:
         document = coco_document(found.document(), name)
         if by_split(document):
@@ -61,11 +68,14 @@ def image_splits(data: Path) -> list[str]:
     """Which of train, valid and test there are captions for."""
     if tars := image_tars(data, CAPTIONS):
         return tar_splits(tars) or ["train"]
-    stems = [file.stem for file in columnar_files(data)] if _columnar(data) else stems_of(data)
+    columns = [file.stem for file in columnar_files(data)] if _columnar(data) else []
+    stems = columns or stems_of(data) or table_stems_of(data)
     named = [split for split in SPLITS if fitting_stems(split, stems)]
     if named or _columnar(data):
         return named or ["train"]
     whole = find_captions(data, "train")
+    if whole.entry.form in FORMS:
+        return caption_table_splits(whole)
     if whole.entry.form == "json":
         document = coco_document(whole.document(), whole.file.name)
         return splits_of(document) if by_split(document) else ["train"]

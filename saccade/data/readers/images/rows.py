@@ -12,7 +12,7 @@ from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.report import BadRow, RowsRead, counted
 from saccade.data.readers.text.records import as_text, kind_of
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe")
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ class ImageFinder:
 
     def __init__(self, tree: Tree, folder: str, below: Sequence[str]) -> None:
         self.root = Path(os.path.realpath(tree.path)).name  # of the folder that holds the data
+        self._whole = [
+            f"{join(str(root(tree.path)), at)}/"
+            for at in dict.fromkeys((folder, ""))
+            for root in (os.path.abspath, os.path.realpath)
+        ]
         self._tree = tree
         self._folder = folder
         self._prefixes = list(dict.fromkeys(below))
@@ -70,9 +75,17 @@ class ImageFinder:
         self._seen: dict[tuple[Path, str], int] = {}
         self.used: list[str] = []
 
+    def below(self, name: str) -> str:
+        """A whole path into the data's folder as a name below it; any other as it is."""
+        whole = next((start for start in self._whole if name.startswith(start)), "")
+        return name.removeprefix(whole)
+
     def find(self, *names: str) -> Member:
         """The image under the first of these names that is there; a BadRow if none is."""
-        plain = [inner(name) for name in names]
+        try:
+            plain = [inner(name) for name in names]
+        except BadRow as bad:
+            raise BadRow(f"{bad}; write where it lies from there, as images/1.jpg") from None
         near = [(self._tree, self._folder)]
         for trees in (lambda: near, self._opened):
             for tree, base in trees():
@@ -120,7 +133,7 @@ def image_under(fields: dict[str, Any], key: str, finder: ImageFinder) -> Member
         raise BadRow(f"missing image: {key!r} holds neither bytes nor a path")
     if not isinstance(value, str):
         raise BadRow(f"wrong type: {key!r} is {kind_of(value)}, not a path or the bytes of a file")
-    name = as_text(value, key).strip().replace("\\", "/")
+    name = finder.below(as_text(value, key).strip().replace("\\", "/"))
     names = [name, name.removeprefix(f"{finder.root}/")]
     if not name.lower().endswith(ENDINGS):  # named by an id
         names += [name + ending for ending in ENDINGS]

@@ -44,7 +44,9 @@ class TableSource:
         stem = _PREFIX.sub("", Path(self.entry.name).name.partition(".")[0])
         near = Path(self.entry.name).parent.relative_to(self.entry.folder).as_posix()
         names = [stem, self.entry.stem, *(["train"] if self.whole else [])]
-        places = [*_IMAGES, *(f"{a}{name}{b}" for name in names for a, b in _AROUND)]
+        beside = self.tree.folders(self.entry.folder)
+        usual = [name for name in beside if name.lower() in _IMAGES or len(beside) == 1]
+        places = [*_IMAGES, *usual, *(f"{a}{name}{b}" for name in names for a, b in _AROUND)]
         below = [join(above, place) for above in ("", near.strip(".")) for place in places]
         return ImageFinder(self.tree, self.entry.folder, below)
 

@@ -91,7 +91,10 @@ class Folder:
         try:
             link = stat.S_ISLNK(path.lstat().st_mode)
             if not self._holds(path if link else path.parent):
-                raise BadRow(f"outside the data: {name[:200]!r} is a link that leads out of it")
+                raise BadRow(
+                    f"outside the data: {name[:200]!r} is a link that leads out of it; copy the "
+                    "file into it"
+                )
             status = path.stat()
         except (OSError, ValueError):
             return None

@@ -290,7 +290,7 @@ REFUSED: dict[str, tuple[dict[str, bytes], str, str]] = {
     "nothing": ({}, "lost", "lost does not exist; check the path"),
     "no file": ({}, "lost.csv", "lost.csv does not exist; check the path"),
     "packed": ({"x.tar.gz": b""}, "x.tar.gz", "is compressed as a whole"),
-    "no header": ({"train.csv": b"a.png,cat\n"}, "", "for the image in its first line"),
+    "no header": ({"train.csv": b"a.png,cat\n"}, "", "has a row where the columns should be named"),
     "an empty table": ({"train.csv": b""}, "", "train.csv is empty"),
     "only a header": ({"train.csv": b"image,label\n"}, "", "train.csv: no rows at all"),
     "not text": ({"train.csv": b"\xff\xfe\n"}, "", "train.csv:1: not UTF-8"),

@@ -30,6 +30,7 @@ from tests.data.images_made import (
     metadata,
     picture,
     rows,
+    table,
 )
 
 VALID = {"b.png": PICTURES["b.png"]}
@@ -56,6 +57,17 @@ LAYOUTS = {
         "annotations/instances_train2017.json": b"{}",
         **below("train2017", PICTURES),
         **below("val2017", VALID),
+    },
+    "metadata.csv": {
+        "train/metadata.csv": table(*CAPTIONS, first="file_name,text"),
+        "valid/metadata.csv": table("b.png", first="file_name,text"),
+        **below("train", PICTURES),
+        **below("valid", VALID),
+    },
+    "csv": {
+        "train.csv": table(*CAPTIONS, first="image,caption"),
+        "val.csv": table("b.png", first="image,caption"),
+        **below("Images", PICTURES),
     },
     "coco, flat": {"train.json": coco(*CAPTIONS), "val.json": coco("b.png"), **PICTURES},
 }
@@ -327,7 +339,7 @@ def test_faults_of_coco_are_told_by_list_and_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (b"[]", "is not COCO: wrong type: the row is a list"),
+        (b"[]", "is a list, not COCO; write it as JSON Lines"),
         (b"{", "is not COCO: not JSON: "),
         (b'{"\xff": 1}', "is not UTF-8: at byte 2"),
         (b'{"annotations": []}', "no list 'images' in it; it has 'annotations'"),

@@ -46,11 +46,12 @@ def find_asked(data: Path, form: AskedForm[Any]) -> Parts:
             f"{printable(data)}: {form.name} are read from a folder, .tar, .zip or {ENDINGS} file; "
             "give one"
         )
-    tree, base = tree_of(data)
+    tree, top = tree_of(data)
+    base = top
     while not (found := _parts(tree, base, form)):
         folders = tree.folders(base)
         if len(folders) != 1:
-            held = listed([*folders, *tree.files(base)]) or "nothing"
+            held = listed([*tree.folders(top), *tree.files(top)]) or "nothing"
             raise DataError(
                 f"{printable(data)} has no {form.name}: no {ENDINGS} file; it holds {held}"
             )

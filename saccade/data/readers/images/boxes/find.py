@@ -51,11 +51,12 @@ def find_boxes(data: Path) -> Parts:
     """All parts of the data, by what they are named after; WHOLE is one that is all train."""
     if not data.is_dir() and (found := _single(data)):
         return found
-    tree, base = tree_of(data)
+    tree, top = tree_of(data)
+    base = top
     while not (found := _parts(tree, base)):
         folders = tree.folders(base)
         if len(folders) != 1:
-            held = listed([*folders, *tree.files(base)]) or "nothing"
+            held = listed([*tree.folders(top), *tree.files(top)]) or "nothing"
             raise DataError(f"{printable(data)} has no boxes: neither {FORMS}; it holds {held}")
         base = join(base, folders[0])
     return found

@@ -34,6 +34,7 @@ from saccade.printable import printable
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 WHOLE = ""  # the name of what is named after no split
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
+_HOLDS_SPLIT = re.compile(r"[ ._-](set|data|images?|imgs)$")  # training_set
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
 _NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
 
@@ -76,7 +77,7 @@ def find_labels(data: Path, columns: LabelColumns) -> Sources:
     base = _start(tree, base)
     if saved := _saved(tree, base, columns):
         return saved
-    tables, folders = _tables(tree, base), splits_among(tree.folders(base))
+    tables, folders = _tables(tree, base), _split_folders(tree, base)
     named = {stem: mine for stem, mine in tables.items() if _split_name(stem)}
     labelled = any(_labelled(tree, join(base, folders[s])) for s in fitting_stems("train", folders))
     if named and (fitting_stems("train", named) or not labelled):
@@ -140,8 +141,11 @@ def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list
 
 def splits_among(folders: list[str]) -> dict[str, str]:
     """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
-    small = {split_stem(name): name for name in folders}
     usual = {name for names in SPLITS.values() for name in names}
+    small: dict[str, str] = {}
+    for name in sorted(folders, key=lambda name: name.lower() not in usual):
+        stem = split_stem(_HOLDS_SPLIT.sub("", name.lower()))
+        small.setdefault(stem if stem in usual else split_stem(name), name)
     exact = {stem: name for stem, name in small.items() if stem in usual}
     if exact:
         return exact
@@ -149,6 +153,18 @@ def splits_among(folders: list[str]) -> dict[str, str]:
     if tailed["train"] and (tailed["valid"] or tailed["test"]):
         return {stem: small[stem] for stems in tailed.values() for stem in stems}
     return {}
+
+
+def _split_folders(tree: Tree, base: str) -> dict[str, str]:
+    """The folders that are splits; none where one holds images among others that do: bus, car,
+    train are classes.
+    """
+    every = tree.folders(base)
+    found = splits_among(every)
+    others = [name for name in every if not _split_name(split_stem(name))]
+    classes = len(found) == 1 and len(others) > 1
+    alike = [*found.values(), *others]
+    return {} if classes and all(has_images(tree, join(base, name)) for name in alike) else found
 
 
 def _folders(tree: Tree, base: str, folders: dict[str, str], columns: LabelColumns) -> Sources:
@@ -172,7 +188,10 @@ def _labelled(tree: Tree, folder: str) -> bool:
 def _doubled(tree: Tree, folder: str) -> str:
     """The folder, or one of the same name in it: archives are often unpacked so."""
     name = folder.rpartition("/")[2]
-    return join(folder, name) if name in tree.folders(folder) else folder
+    within = join(folder, name)
+    if name not in tree.folders(folder):
+        return folder
+    return folder if has_images(tree, within) and not _split_table(tree, within) else within
 
 
 def _split_table(tree: Tree, folder: str) -> str:
@@ -188,7 +207,7 @@ def _whole(
     usual = [table for stem in _FOR_ALL for table in tables.get(stem, [])]
     every = usual or [table for mine in tables.values() for table in mine]
     classes = class_folders(tree, base)
-    many = len(classes) > 1 and not splits_among(classes)
+    many = len(classes) > 1 and not _split_folders(tree, base)
     if not every or (not usual and many):
         return ClassFolders(tree, base, whole=True)
     if len(every) > 1:

@@ -122,7 +122,7 @@ def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Member | BadRow]]:
 def _image(tree: Tree, file: str) -> Member | BadRow:
     name = file.rpartition("/")[2]
     if "." in name and not name.lower().endswith(ENDINGS):
-        return BadRow(f"no image: {name[:200]!r} ends in none of {', '.join(ENDINGS)}")
+        return BadRow(f"no image: {name[:200]!r} ends in none of {', '.join(ENDINGS)}; convert it")
     try:
         return tree.member(file) or BadRow("missing image: a link that leads nowhere")
     except BadRow as bad:

@@ -23,7 +23,7 @@ from saccade.data.readers.features import TableColumns, class_label_names
 from saccade.data.readers.images.classes.arrow import arrow_records
 from saccade.data.readers.images.classes.instances import instance_rows, instances_document
 from saccade.data.readers.images.classes.parquet import parquet_records
-from saccade.data.readers.images.rows import ImageFinder, ImageRow, image_under
+from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, image_under
 from saccade.data.readers.images.source import TableSource
 from saccade.data.readers.label_values import labels_in, labels_of
 from saccade.data.readers.report import BadRow, Problem, parse_rows
@@ -31,6 +31,7 @@ from saccade.data.readers.stems import SPLITS
 from saccade.data.readers.text.lines import filled, text_of
 from saccade.data.readers.text.parquet import parquet_columns, whole_row
 from saccade.data.readers.text.records import as_text, shown_keys
+from saccade.errors import DataError
 
 IMAGES = (
     *("image", "file_name", "filename", "file", "path", "img", "image_path", "img_path"),
@@ -141,6 +142,11 @@ def _records(
     table: Table, source: TableSource, columns: LabelColumns, labels: Callable[..., tuple[str, ...]]
 ) -> Records:
     hint = " in its first line" if table.first > 1 else ""
+    if hint and any(name.lower().endswith(ENDINGS) for name in table.names):
+        raise DataError(
+            f"{source.file.name} has a row where the columns should be named, "
+            f"{shown_keys(table.names)}; put a first line above it, such as file_name,label"
+        )
     image, label, split = _keys(source, table.names, columns, hint)
     labels = partial(labels, key=label)
     return Records(table.rows, table.record, image, label, split, labels, table.first)

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from saccade.data.readers import read_labelled
+import pytest
+
+from saccade.data.readers import label_splits, read_labelled
+from saccade.errors import DataError
 from tests.data.images_made import in_folder, picture
 
 PICTURES = {f"{name}.png": picture(seed) for seed, name in enumerate("ab")}
@@ -30,9 +33,56 @@ def test_bad_rows_of_class_folders(tmp_path: Path) -> None:
     root = f"{data}/train"
     assert [(p.file.removeprefix(root), p.reason.partition(";")[0]) for p in read.problems] == [
         ("/stray.png", "no class: it lies beside the folders of classes"),
-        ("/cat/b.tif", "no image: 'b.tif' ends in none of .jpg, .jpeg, .png, .webp, .gif, .bmp"),
+        (
+            "/cat/b.tif",
+            "no image: 'b.tif' ends in none of .jpg, .jpeg, .png, .webp, .gif, .bmp, .jfif, .jpe",
+        ),
         ("/cat/out.png", "outside the data: 'train/cat/out.png' is a link that leads out of it"),
         ("/cat/loop", "not a file: a link to a folder, which may lead in circles"),
         ("/dog", "empty class: no image in it"),
     ]
     assert len(read_labelled(data, "valid").rows) == 1  # an empty class there harms nobody
+
+
+def labelled(place: Path, *files: str) -> Path:
+    return in_folder(place / "data", {name: picture(seed) for seed, name in enumerate(files)})
+
+
+def test_folders_that_say_set_or_images_after_the_split_are_splits(tmp_path: Path) -> None:
+    for mark in ("ing_set", "_images", " data", "-set"):
+        place, test = tmp_path / mark, f"Test{mark}"
+        data = labelled(
+            place, f"train{mark}/cat/a.png", f"train{mark}/dog/b.png", f"{test}/cat/c.png"
+        )
+        assert label_splits(data) == ["train", "test"]
+        assert read_labelled(data, "train").labels == ["cat", "dog"]
+        assert [row.image.path.name for row in read_labelled(data, "test").rows] == ["c.png"]
+
+
+def test_the_plain_name_of_a_split_comes_first(tmp_path: Path) -> None:
+    data = labelled(tmp_path, "train_images/cat/a.png", "train/dog/b.png", "test/dog/c.png")
+    assert read_labelled(data, "train").labels == ["dog"]
+
+
+def test_a_class_may_be_named_as_a_split_is(tmp_path: Path) -> None:
+    names = [f"{label}/{number}.png" for label in ("bus", "car", "train") for number in (1, 2)]
+    classes = ["bus", "car", "train"]
+    split = labelled(
+        tmp_path / "split", *(f"{s}/{name}" for s in ("train", "test") for name in names)
+    )
+    assert read_labelled(split, "train").labels == read_labelled(split, "test").labels == classes
+    alone = labelled(tmp_path / "alone", *names)
+    assert read_labelled(alone, "train").labels == classes
+    doubled = labelled(tmp_path / "doubled", "train/train/cat/a.png", "train/train/dog/b.png")
+    assert read_labelled(doubled, "train").labels == ["cat", "dog"]
+
+
+def test_images_beside_those_of_a_test_without_labels_are_no_class(tmp_path: Path) -> None:
+    data = labelled(tmp_path, "train/a.png", "test1/b.png", "more/c.png")
+    with pytest.raises(DataError, match="train has no folder for a class"):
+        read_labelled(data, "train")
+
+
+def test_jpegs_of_any_ending_are_images(tmp_path: Path) -> None:
+    data = labelled(tmp_path, "cat/a.jfif", "cat/b.JPE", "dog/c.jpeg")
+    assert len(read_labelled(data, "train").rows) == 3

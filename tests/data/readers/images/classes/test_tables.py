@@ -112,3 +112,15 @@ def test_columns_of_other_types_are_refused(tmp_path: Path) -> None:
                 sink.write_table(pixels)
         told = refusal(tmp_path / name)
         assert "1: wrong type: 'image' is a list, not a path or the bytes of a file" in told
+
+
+def test_a_whole_path_into_the_data_is_one_below_it(tmp_path: Path) -> None:
+    data = in_folder(
+        tmp_path / "data", {"img/a.png": PICTURES["a.png"], "b.png": PICTURES["b.png"]}
+    )
+    named = [data / "img/a.png", data / "b.png", tmp_path / "else.png"]
+    (data / "train.csv").write_text("file_name,label\n" + "".join(f"{one},x\n" for one in named))
+    read = read_labelled(data, "train", skip_bad=1)
+    assert [row.image.path for row in read.rows] == named[:2]
+    assert "outside the data" in read.problems[0].reason
+    assert "write where it lies from there, as images/1.jpg" in read.problems[0].reason

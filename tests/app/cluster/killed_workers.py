@@ -1,7 +1,8 @@
 """`saccade` whose Ray workers kill themselves in training, each place once.
 
 Called with a folder for what has happened, a plan in JSON, and the arguments of `saccade`. The plan
-is a list of (step, rank): that worker dies of SIGKILL when it has done that update.
+is a list of (step, rank): that worker dies of SIGKILL when it has done that update. The file
+`begun` has a line for each update that the first worker has begun.
 """
 
 import json
@@ -25,6 +26,9 @@ def work(given: dict[str, Any]) -> None:
     plain = Trainer.advance
 
     def advance(trainer: Trainer) -> None:
+        if trainer.world.first:
+            with (FOLDER / "begun").open("a") as file:
+                file.write(f"{trainer.step + 1}\n")
         plain(trainer)
         place = [trainer.step, trainer.world.rank]
         done = FOLDER / "killed-{}-{}".format(*place)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from saccade.app.serve.http.errors import GoneError, RequestError
-from saccade.app.serve.http.guard import Message, Receive, Scope, Send
+from saccade.app.serve.http.guard import POSTS, Message, Receive, Scope, Send
 
 log = logging.getLogger("saccade.serve")
 
@@ -31,13 +31,15 @@ PLAIN = (
     "server",
 )
 AGAIN_S = 0.2  # seconds before another replica is asked
+LATE_S = 5.0  # seconds beyond the deadline that a replica has to tell of it
 
 
 class Forwarding:
     """An ASGI application; `lost` are the errors of a replica that is no more, `full` of none free.
 
-    A request is asked again until `deadline` seconds are over. No more than `room` are under way at
-    once: one more is refused here, which is sooner than a replica can.
+    A request is asked again until `deadline` seconds are over, and given up soon after, even if its
+    replica says nothing. No more than `room` are under way at once: one more is refused here, which
+    is sooner than a replica can. Questions after health and the like take no room.
     """
 
     def __init__(
@@ -53,6 +55,9 @@ class Forwarding:
         self._ask, self._lost, self._full, self._deadline = ask, lost, full, deadline
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] not in POSTS:
+            await self._forward(scope, receive, send)
+            return
         if self._under_way >= self._room:
             why = f"{self._under_way} requests are under way already; try again later"
             raise RequestError(429, "busy", why, retry_after=1)
@@ -75,10 +80,16 @@ class Forwarding:
         leaves = asyncio.ensure_future(_left(receive))
         answers = asyncio.ensure_future(self._answer(plain, bytes(body), send))
         try:
-            await asyncio.wait({leaves, answers}, return_when=asyncio.FIRST_COMPLETED)
-            if not answers.done():
+            first = asyncio.FIRST_COMPLETED
+            most = self._deadline + LATE_S
+            await asyncio.wait({leaves, answers}, timeout=most, return_when=first)
+            if answers.done():
+                await answers
+            elif leaves.done():
                 raise GoneError
-            await answers
+            else:
+                why = f"no replica answered within {most:g} s (deadline_s and {LATE_S:g} s more)"
+                raise RequestError(504, "deadline", why)
         finally:
             leaves.cancel()
             answers.cancel()

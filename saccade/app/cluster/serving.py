@@ -19,6 +19,8 @@ from saccade.app.serve.server import SteadyServer
 from saccade.app.serve.settings import ServeSettings
 
 NAME = "saccade"
+# How long Ray averages the load, and then waits before a replica comes or goes: its own defaults.
+PACE_S = {"look_back_period_s": 30.0, "upscale_delay_s": 30.0, "downscale_delay_s": 600.0}
 
 
 def serve_on_ray(
@@ -90,7 +92,7 @@ class Replicas:
         if how.ray_most > how.ray_workers:
             bounds = {"min_replicas": how.ray_workers, "max_replicas": how.ray_most}
             target = {"target_ongoing_requests": self._service.settings.batch}
-            count = {"autoscaling_config": {**bounds, **target}}
+            count = {"autoscaling_config": {**bounds, **target, **PACE_S}}
         quiet = {"log_level": "ERROR", "enable_access_log": False}
         self._serve.start(http_options={"location": "NoServer"}, logging_config=quiet)
         deployment = self._serve.deployment(
@@ -108,5 +110,10 @@ class Replicas:
     async def _ask(self, scope: dict[str, Any], body: bytes) -> AsyncIterator[Message]:
         if self._handle is None:
             raise RequestError(503, "loading", "replicas are being started", retry_after=1)
-        async for message in self._handle.remote(scope, body):
-            yield message
+        answer = self._handle.remote(scope, body)
+        try:
+            async for message in answer:
+                yield message
+        except (asyncio.CancelledError, GeneratorExit):
+            answer.cancel()  # nobody waits for it any more, and Ray would let it be computed
+            raise

@@ -39,7 +39,7 @@ class Replicas:
             yield one
 
 
-async def asked(app: Forwarding, *, leaves: bool = False) -> list[Any]:
+async def asked(app: Forwarding, *, leaves: bool = False, path: str = "") -> list[Any]:
     sent, received = list[Any](), 0
 
     async def receive() -> dict[str, Any]:
@@ -55,7 +55,7 @@ async def asked(app: Forwarding, *, leaves: bool = False) -> list[Any]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await app(dict(SCOPE), receive, send)
+    await app({**SCOPE, "path": path or SCOPE["path"]}, receive, send)
     return sent
 
 
@@ -112,6 +112,25 @@ def test_one_more_than_there_is_room_for_is_refused_at_once() -> None:
         assert await asked(app) == [START, BODY], "there is room again"
 
     asyncio.run(both())
+
+
+def test_whoever_asks_after_health_needs_no_room() -> None:
+    async def both() -> None:
+        app = made(Replicas(["hang"], [START, BODY]), room=1)
+        first = asyncio.create_task(asked(app))
+        await asyncio.sleep(0.05)
+        assert await asked(app, path="/health") == [START, BODY]
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+
+    asyncio.run(both())
+
+
+def test_a_replica_that_says_nothing_holds_nobody_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "LATE_S", 0.01)
+    with pytest.raises(RequestError, match=r"no replica answered within 0.03 s \(deadline_s") as no:
+        asyncio.run(asked(made(Replicas(["hang"]), deadline=0.02)))
+    assert (no.value.status, no.value.code) == (504, "deadline")
 
 
 def test_who_leaves_is_not_answered() -> None:

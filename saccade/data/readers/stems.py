@@ -13,6 +13,7 @@ SPLITS = {
     "valid": ("valid", "val", "dev", "validation"),
     "test": ("test",),
 }
+LEARNT_FROM = ("train", "valid")
 SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
 _DIGITS = re.compile(r"([0-9]+)")
 _TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
@@ -35,10 +36,10 @@ def one_stem(data: Path, split: str, stems: Iterable[str]) -> list[str]:
     """The stem that fits a split, or none; where several do, the user must say which."""
     fitting = fitting_stems(split, stems)
     if len(fitting) > 1:
-        raise DataError(
-            f"{data} has several files for {split!r}: {listed(fitting)}; "
-            f"pass the one you mean as the split, such as {fitting[0]!r}"
-        )
+        way = f"pass the one you mean as the split, such as {fitting[0]!r}"
+        if split in LEARNT_FROM:
+            way = f"to train, call the one you mean {split!r}; to score, {way}"
+        raise DataError(f"{data} has several files for {split!r}: {listed(fitting)}; {way}")
     return fitting
 
 

@@ -32,10 +32,9 @@ from saccade.data.readers.labelled_texts.rows import (
 )
 from saccade.data.readers.labelled_texts.tables import TextTable, first_cells, number_in
 from saccade.data.readers.report import collect
+from saccade.data.readers.stems import LEARNT_FROM
 from saccade.data.readers.text.find import NamedFile
 from saccade.errors import DataError
-
-LEARNT_FROM = ("train", "valid")
 
 
 def read_labelled_texts(

@@ -59,6 +59,9 @@ def find_labelled_texts(data: Path) -> Found:
         file = entry if entry.ending in _BY_PARTS else _form(entry.path)
         if file.ending in (*TABLES, *TAGGED):
             found.setdefault(file.stem, []).append(file)
+    for stem, files in found.items():  # Universal Dependencies have the bare text beside the words
+        if any(file.ending == "conllu" for file in files):
+            found[stem] = [file for file in files if file.ending != "txt"]
     nameless = found.pop(WHOLE, [])
     return found or ({WHOLE: nameless} if nameless else {})
 

@@ -40,6 +40,8 @@ def refusal(folder: Path, split: str = "train", source: str = "", target: str = 
         (["test2.txt"], "test", "test2.txt"),
         (["test_2016.txt", "test_2017.txt"], "test_2017", "test_2017.txt"),
         (["extra.txt", "train.txt"], "extra", "extra.txt"),
+        (["train.en-de.txt", "valid.en-de.txt"], "valid", "valid.en-de.txt"),
+        (["train.en-de.txt", "iwslt.train.txt"], "train", "train.en-de.txt"),
     ],
 )
 def test_a_split_is_found_by_its_stem(

@@ -205,6 +205,18 @@ def test_a_run_of_mnli_answers_the_diagnostic_set(tmp_path: Path, capsys: Captur
     assert "matthews" in found
 
 
+def test_other_data_may_call_their_columns_otherwise(
+    runs: dict[str, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    data = tmp_path / "other.csv"
+    data.write_text(f"body,kind\n{ASKED},dog\n")
+    code, _, err = run(capsys, "eval", runs["classes"], "--data", data)
+    assert (code, "name yours with --label" in err) == (2, True)
+    named = ("--text", "body", "--label", "kind", "--json")
+    code, out, _ = run(capsys, "eval", runs["classes"], "--data", data, *named)
+    assert (code, json.loads(out)["texts"]) == (0, 1)
+
+
 def test_a_run_of_other_data_writes_no_submission(runs: dict[str, Path], capsys: Capture) -> None:
     code, _, err = run(capsys, "eval", runs["classes"], "--submission", "x.tsv")
     assert (code, "was not trained on a task of GLUE; leave --submission out" in err) == (2, True)

@@ -128,6 +128,9 @@ def eval_command(
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
+    text: str = "",
+    second: str = "",
+    label: str = "",
     submission: Path | None = None,
     confusion: Path | None = None,
     device: str = "auto",
@@ -143,6 +146,9 @@ def eval_command(
         run: folder of the run, such as runs/bert-classify.
         held_out: which data to score on; MNLI also has valid_mismatched and test_mismatched, and
             lingua compositional.
+        text: the column of the text, or of the first of two, where --data call it otherwise.
+        second: the column of the second text, likewise.
+        label: the column of the label, likewise.
         submission: write the predictions as GLUE's leaderboard takes them, into this .tsv file; in
             a folder it gets the leaderboard's name, such as MNLI-mm.tsv.
         confusion: draw the confusion matrix into this .png or .svg file.
@@ -156,7 +162,8 @@ def eval_command(
         raise ConfigError(f"{model.name} tells no single class apart; leave --confusion out")
     if submission is not None and not labels.task:
         raise ConfigError(f"{model.name} was not trained on a task of GLUE; leave --submission out")
-    asked = held_out.settings(model.tool.settings)
+    columns = {"text": text, "second": second, "label": label}
+    asked = held_out.settings(model.tool.settings, **_named_columns(columns, held_out))
     split = held_out.choose(asked, partial(labelled_text_splits, columns=asked.columns))
     with counting("reading") as progress:
         found = evaluate_texts(model.tool, asked, split, submission=submission, progress=progress)
@@ -168,6 +175,14 @@ def eval_command(
         title = f"{model.name}: what is true in {found['split']}, and what it was taken for"
         with warnings_said():
             say_written(draw_confusion(found, confusion, title))
+
+
+def _named_columns(columns: dict[str, str], held_out: HeldOut) -> dict[str, str]:
+    """Those that were named, of other data than the run's own."""
+    given = {name: column for name, column in columns.items() if column}
+    if given and not held_out.data:
+        raise ConfigError(f"--{next(iter(given))} is a column of --data; name that, too")
+    return given
 
 
 def _check_files(submission: Path | None, confusion: Path | None) -> None:

@@ -32,6 +32,7 @@ class GlueTask(NamedTuple):
         positive: the label whose F1 is measured.
         ragged: rows with too few columns are passed over and texts may be empty, for the official
             file has such.
+        asks: the task whose models it is for, where it has nothing to learn from.
     """
 
     name: str
@@ -46,6 +47,7 @@ class GlueTask(NamedTuple):
     header: tuple[str, ...] = ()
     positive: str = ""
     ragged: bool = False
+    asks: str = ""
 
     def label_of(self, said: str) -> str | None:
         """A label as the files spell it, by that spelling, its meaning or its number; else None."""
@@ -75,6 +77,13 @@ GLUE: Mapping[str, GlueTask] = MappingProxyType(
                 figures=("matthews",),
                 deciding="matthews",
                 submissions={"test": "CoLA.tsv"},
+                splits=MappingProxyType(
+                    {
+                        "train": ("train", "in_domain_train"),
+                        "valid": ("dev", "in_domain_dev"),
+                        "test": ("test",),
+                    }
+                ),
             ),
             GlueTask(
                 name="SST-2",
@@ -183,12 +192,13 @@ GLUE: Mapping[str, GlueTask] = MappingProxyType(
                 deciding="matthews",
                 submissions={"test": "AX.tsv"},
                 splits=MappingProxyType({"test": ("diagnostic", "AX", "ax", "test")}),
+                asks="MNLI",
             ),
         )
     }
 )
 NOT_COUNTED = frozenset({"AX"})  # in the average
-_ALIASES = {"diagnostic": "AX", "glue-diagnostic": "AX"}
+_ALIASES = {"diagnostic": "AX", "glue-diagnostic": "AX", "diagnostic-full": "AX"}
 
 
 def known_task(name: str) -> GlueTask | None:

@@ -11,6 +11,23 @@ from saccade.printable import printable
 HEADER = "index\tprediction"
 
 
+def submission_file(given: Path, task: GlueTask, split: str) -> Path:
+    """The file that was named; in a folder, what the leaderboard calls that of a split.
+
+    A split may also be called as its file is, without the ending.
+    """
+    if not given.is_dir():
+        return given
+    names = {stem: name for name, stems in task.splits.items() for stem in stems}
+    known = task.submissions.get(names.get(split, split))
+    if known is None:
+        raise ConfigError(
+            f"the leaderboard asks for no {printable(split)!r} of {task.name}; name a .tsv file in "
+            f"{printable(given)}"
+        )
+    return given / known
+
+
 def write_submission(
     path: Path,
     task: GlueTask,

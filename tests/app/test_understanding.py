@@ -20,6 +20,7 @@ from saccade.train.run import Note, train
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
 from tests.app.understanders import tiny_understander, trained_understander, write_glue
+from tests.data.glue_made import glue_folder, lines
 from tests.tasks.understanding.texts import sentence, settings_for
 from tests.train.small import rewrite
 
@@ -168,6 +169,52 @@ def test_a_submission_is_written_where_nothing_is_known(
     assert [row[1] for row in rows[1:]] == said
     found = json.loads(run(capsys, "eval", glue, "--split", "valid", "--json")[1])
     assert {"accuracy", "loss", "confusion"} <= set(found)
+
+
+def test_a_submission_of_a_single_file_gets_its_usual_name_in_a_folder(
+    glue: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    data = glue.parent / "SST-2" / "test.tsv"
+    code, _, err = run(capsys, "eval", glue, "--data", data, "--submission", tmp_path)
+    assert (code, str(tmp_path / "SST-2.tsv") in err) == (0, True)
+    assert len((tmp_path / "SST-2.tsv").read_text().splitlines()) == 8
+
+
+def test_files_that_cannot_be_written_are_refused_before_anything_is_read(
+    glue: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    nowhere, there = tmp_path / "nowhere", "there is no folder"
+    for option, file, told in (
+        ("--submission", nowhere / "SST-2.tsv", there),
+        ("--submission", nowhere, "must end in .tsv, or be a folder that is there"),
+        ("--confusion", nowhere / "x.png", there),
+    ):
+        code, out, err = run(capsys, "eval", glue, "--split", "valid", option, file)
+        assert (bool(code), out, told in err) == (True, "", True)
+
+
+def test_a_run_of_mnli_answers_the_diagnostic_set(tmp_path: Path, capsys: Capture) -> None:
+    data, asked = glue_folder(tmp_path, "MNLI"), glue_folder(tmp_path, "AX")
+    train(tiny_understander(settings_for(data, "auto")), tmp_path / "run", lambda event: None)
+    code, _, _ = run(capsys, "eval", tmp_path / "run", "--data", asked, "--submission", tmp_path)
+    assert (code, (tmp_path / "AX.tsv").read_text()[:19]) == (0, "index\tprediction\n0\t")
+    rows = lines(("Premise", "Hypothesis", "Label"), ("A cat.", "No cat.", "contradiction"))
+    (tmp_path / "diagnostic-full.tsv").write_text(rows)
+    full = ("--data", tmp_path / "diagnostic-full.tsv", "--json")
+    found = json.loads(run(capsys, "eval", tmp_path / "run", *full)[1])
+    assert "matthews" in found
+
+
+def test_other_data_may_call_their_columns_otherwise(
+    runs: dict[str, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    data = tmp_path / "other.csv"
+    data.write_text(f"body,kind\n{ASKED},dog\n")
+    code, _, err = run(capsys, "eval", runs["classes"], "--data", data)
+    assert (code, "name yours with --label" in err) == (2, True)
+    named = ("--text", "body", "--label", "kind", "--json")
+    code, out, _ = run(capsys, "eval", runs["classes"], "--data", data, *named)
+    assert (code, json.loads(out)["texts"]) == (0, 1)
 
 
 def test_a_run_of_other_data_writes_no_submission(runs: dict[str, Path], capsys: Capture) -> None:

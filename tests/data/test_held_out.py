@@ -1,5 +1,6 @@
 """What is held out for validation: the same share of each class."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from saccade.data.held_out import held_out
 from saccade.data.readers import held_out_part, read_labelled_texts
+from saccade.data.readers.labelled_texts.rows import LabelledText, LabelledTextsRead
 from saccade.errors import DataError
 
 
@@ -28,5 +30,21 @@ def test_train_and_what_is_held_out_of_it_are_all_rows_once(tmp_path: Path) -> N
     assert Counter(row.label for row in valid) == {"a": 18, "b": 2}
     with pytest.raises(DataError, match=r"held_out=0, and 200 texts .* give one, or --held-out"):
         held_out_part(read, "valid", 0)
-    with pytest.raises(DataError, match="too few to hold some out for validation; add texts"):
+    with pytest.raises(
+        DataError, match=r"too few to hold .* add texts, or a validation split, or --held-out 0\.01"
+    ):
         held_out_part(read, "valid", 0.001)
+
+
+@given(counts=st.lists(st.integers(1, 19), min_size=2, max_size=4))
+def test_the_share_that_a_message_names_is_enough(counts: list[int]) -> None:
+    rows = [
+        LabelledText((f"{n}",), str(one)) for one, many in enumerate(counts) for n in range(many)
+    ]
+    read = LabelledTextsRead(rows, [], 0, ["a.csv"])
+    with pytest.raises(DataError, match="too few to hold some out") as raised:
+        held_out_part(read, "valid", 0.05)
+    told = re.search(r"--held-out ([0-9.]+)$", str(raised.value))
+    assert bool(told) == (max(counts) > 1)
+    if told:
+        assert held_out_part(read, "valid", float(told[1])).rows

@@ -7,7 +7,7 @@ import pytest
 
 from saccade.data.glue import GLUE
 from saccade.data.readers import read_labelled_texts
-from saccade.data.submission import write_submission
+from saccade.data.submission import submission_file, write_submission
 from saccade.errors import ConfigError, WriteError
 from tests.data.glue_made import glue_folder
 
@@ -43,6 +43,20 @@ def test_indices_are_those_of_the_test_file(name: str, tmp_path: Path) -> None:
     told = [line.split("\t")[0] for line in written.read_text().splitlines()]
     assert told == ["index", *indices]
     assert name != "STS-B" or indices == ["3"]
+
+
+def test_in_a_folder_a_file_is_named_as_the_leaderboard_does(tmp_path: Path) -> None:
+    mnli = GLUE["MNLI"]
+    for split, name in {
+        "test": "MNLI-m.tsv",
+        "test_matched": "MNLI-m.tsv",
+        "test_mismatched": "MNLI-mm.tsv",
+    }.items():
+        assert submission_file(tmp_path, mnli, split) == tmp_path / name
+        assert submission_file(tmp_path / "x.tsv", mnli, split) == tmp_path / "x.tsv"
+    assert submission_file(tmp_path, GLUE["AX"], "diagnostic") == tmp_path / "AX.tsv"
+    with pytest.raises(ConfigError, match=r"asks for no 'valid' of MNLI; name a \.tsv file in"):
+        submission_file(tmp_path, mnli, "valid")
 
 
 def test_rows_without_an_index_count_from_0(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ def write_ctranslate2(
     made, words = family.make(config, weights), vocabulary.entries()
     special = vocabulary.special
     start, end = words[special.start], words[special.end]
-    unknown = None if special.unknown is None else words[special.unknown]
+    # It needs a name for what is unknown; a tokenizer of bytes has none, and never meets any.
+    unknown = end if special.unknown is None else words[special.unknown]
     made.config.layer_norm_epsilon = EPSILON
     made.config.unk_token, made.config.bos_token, made.config.eos_token = unknown, start, end
     if family.translates:

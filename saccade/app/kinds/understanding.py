@@ -8,7 +8,14 @@ import tyro
 
 from saccade.app.api import load
 from saccade.app.cli.class_scores import draw_confusion, print_by_class
-from saccade.app.cli.inputs import check_out, input_lines, one_text, say_written, with_zoom
+from saccade.app.cli.inputs import (
+    check_file,
+    check_out,
+    input_lines,
+    one_text,
+    say_written,
+    with_zoom,
+)
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -121,6 +128,9 @@ def eval_command(
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
+    text: str = "",
+    second: str = "",
+    label: str = "",
     submission: Path | None = None,
     confusion: Path | None = None,
     device: str = "auto",
@@ -136,31 +146,57 @@ def eval_command(
         run: folder of the run, such as runs/bert-classify.
         held_out: which data to score on; MNLI also has valid_mismatched and test_mismatched, and
             lingua compositional.
-        submission: write the predictions as GLUE's leaderboard takes them, into this .tsv file.
+        text: the column of the text, or of the first of two, where --data call it otherwise.
+        second: the column of the second text, likewise.
+        label: the column of the label, likewise.
+        submission: write the predictions as GLUE's leaderboard takes them, into this .tsv file; in
+            a folder it gets the leaderboard's name, such as MNLI-mm.tsv.
         confusion: draw the confusion matrix into this .png or .svg file.
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    if confusion is not None and confusion.suffix not in (".png", ".svg"):
-        raise ConfigError(f"--confusion {confusion.name} must end in .png or .svg")
+    _check_files(submission, confusion)
     model: UnderstandingModel = load(run, device=device)
     labels = model.tool.labels
     if confusion is not None and labels.kind not in ("classes", "tags"):
         raise ConfigError(f"{model.name} tells no single class apart; leave --confusion out")
     if submission is not None and not labels.task:
         raise ConfigError(f"{model.name} was not trained on a task of GLUE; leave --submission out")
-    asked = held_out.settings(model.tool.settings)
+    columns = {"text": text, "second": second, "label": label}
+    asked = held_out.settings(model.tool.settings, **_named_columns(columns, held_out))
     split = held_out.choose(asked, partial(labelled_text_splits, columns=asked.columns))
     with counting("reading") as progress:
         found = evaluate_texts(model.tool, asked, split, submission=submission, progress=progress)
-    if submission is not None:
-        say_written(submission)
+    if "submission" in found:
+        say_written(Path(found["submission"]))
     held_out.kept(run, found)
     print_json(found) if json else _print_scores(found)
     if confusion is not None and "confusion" in found:
         title = f"{model.name}: what is true in {found['split']}, and what it was taken for"
         with warnings_said():
             say_written(draw_confusion(found, confusion, title))
+
+
+def _named_columns(columns: dict[str, str], held_out: HeldOut) -> dict[str, str]:
+    """Those that were named, of other data than the run's own."""
+    given = {name: column for name, column in columns.items() if column}
+    if given and not held_out.data:
+        raise ConfigError(f"--{next(iter(given))} is a column of --data; name that, too")
+    return given
+
+
+def _check_files(submission: Path | None, confusion: Path | None) -> None:
+    """Refuse what cannot be written before anything is read."""
+    if confusion is not None:
+        if confusion.suffix not in (".png", ".svg"):
+            raise ConfigError(f"--confusion {confusion.name} must end in .png or .svg")
+        check_file(confusion)
+    if submission is not None and not submission.is_dir():
+        if submission.suffix != ".tsv":
+            raise ConfigError(
+                f"--submission {submission.name} must end in .tsv, or be a folder that is there"
+            )
+        check_file(submission)
 
 
 def _print_scores(found: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Tables with named columns: CSV, TSV and JSON Lines as rows and what to make of each.
 
-The first line of CSV (with `,` or `;`) and TSV names the columns. In TSV nothing is quoted; a cell
-of CSV may go on over several lines, of which the first gives the row its number.
+The first line of CSV (with `,`, `;`, tabs or `|`) and TSV names the columns. In TSV nothing is quoted; a
+cell of CSV may go on over several lines, of which the first gives the row its number.
 """
 
 import csv
@@ -56,7 +56,7 @@ def comma_table(lines: Lines, name: str) -> Table:
     """CSV."""
     try:
         header = filled(text_of(next(lines)))
-        mark = next((mark for mark in ",;|" if mark in header), ",")
+        mark = next((mark for mark in ",;\t|" if mark in header), ",")
         names = _named(next(csv.reader([header], delimiter=mark, strict=True)))
     except (BadRow, csv.Error) as bad:
         reason = bad if isinstance(bad, BadRow) else f"not CSV: {bad}"
@@ -93,15 +93,20 @@ def find_column(names: Sequence[str], usual: Sequence[str]) -> str:
 
 
 def require_column(
-    where: str, names: Sequence[str], given: str, usual: Sequence[str], what: str
+    where: str,
+    names: Sequence[str],
+    given: str,
+    usual: Sequence[str],
+    what: str,
+    option: str = "--{}-column",
 ) -> str:
-    """The column that was named, or the first usual one; `what` it is for names the option."""
+    """The column that was named, or the first usual one; `what` it is for names the `option`."""
     if found := find_column(names, [given] if given else usual):
         return found
     sought = repr(given) if given else f"for the {what}"
-    option = f"--{what.partition(' ')[0]}-column"
     raise DataError(
-        f"{where} has no column {sought}; it has {shown_keys(names)}; name yours with {option}"
+        f"{where} has no column {sought}; it has {shown_keys(names)}; name yours with "
+        f"{option.format(what.partition(' ')[0])}"
     )
 
 

@@ -13,20 +13,26 @@ SPLITS = {
     "valid": ("valid", "val", "dev", "validation"),
     "test": ("test",),
 }
+LEARNT_FROM = ("train", "valid")
 SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
 _DIGITS = re.compile(r"([0-9]+)")
+_LANGUAGES = re.compile(r"\.[a-z]{2}-[a-z]{2}$")  # train.en-de, as fairseq has it
 _TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
 
 
 def fitting_stems(split: str, stems: Iterable[str]) -> list[str]:
-    """The stems that fit a split best: its very name, a usual name, a usual tail, then test*."""
+    """The stems that fit a split best: its very name, a usual name, a usual tail, then test*.
+
+    Languages behind a name are no part of it: train.en-de is train.
+    """
     every = sorted(set(stems))
     if split in every:
         return [split]
     usual = next((names for names in SPLITS.values() if split in names), ())
     tails = tuple(mark + name for mark in "._-" for name in usual)
     named = [stem for stem in every if stem in usual]
-    tailed = [stem for stem in every if stem.endswith(tails)]
+    named = named or [stem for stem in every if _LANGUAGES.sub("", stem) in usual]
+    tailed = [stem for stem in every if _LANGUAGES.sub("", stem).endswith(tails)]
     tested = [stem for stem in every if split == "test" and _TEST.match(stem)]
     return named or tailed or tested
 
@@ -35,10 +41,10 @@ def one_stem(data: Path, split: str, stems: Iterable[str]) -> list[str]:
     """The stem that fits a split, or none; where several do, the user must say which."""
     fitting = fitting_stems(split, stems)
     if len(fitting) > 1:
-        raise DataError(
-            f"{data} has several files for {split!r}: {listed(fitting)}; "
-            f"pass the one you mean as the split, such as {fitting[0]!r}"
-        )
+        way = f"pass the one you mean as the split, such as {fitting[0]!r}"
+        if split in LEARNT_FROM:
+            way = f"to train, call the one you mean {split!r}; to score, {way}"
+        raise DataError(f"{data} has several files for {split!r}: {listed(fitting)}; {way}")
     return fitting
 
 

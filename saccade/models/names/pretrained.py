@@ -276,6 +276,11 @@ def _loaded(path: Path) -> Any:
 def _refuse_packed(path: Path, size: int) -> None:
     """Torch packs nothing: a member that is packed, or that others overlap, is a bomb."""
     if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                raise CheckpointError(
+                    f"{printable(path)} is damaged: its end is missing; copy or download it again"
+                )
         return
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()

@@ -149,7 +149,7 @@ class Windows:
     def __init__(self, stream: TokenStream, *, window: int, rows: int, seed: int) -> None:
         self.window = min(window, len(stream) - 1)
         if self.window < 1:
-            raise DataError(f"{len(stream)} tokens are too few to learn from")
+            raise DataError(f"{len(stream)} tokens are too few to learn from; give a longer text")
         self.stream, self.seed = stream, seed
         # One window fewer than fit, so that every epoch has room for its own starting point.
         self.count = max(1, (len(stream) - 1) // self.window - 1)
@@ -231,6 +231,7 @@ class LanguageModelling:
             self._valid = self._short_enough(self._valid, bounds[1], "validation lines")
         if settings.unit == "stream":
             stream = TokenStream(self._texts, self.vocabulary.end)
+            _require_next_word(TokenStream(self._valid, self.vocabulary.end))
             rows = max(1, how.budget // settings.window)
             self._data: Windows | Sentences = Windows(
                 stream, window=settings.window, rows=rows, seed=how.seed
@@ -299,7 +300,17 @@ def texts_loss(
     """Mean loss per token."""
     if unit == "lines":
         return _lines_loss(model, texts, special, device)
-    return _stream_loss(model, TokenStream(texts, special.end), device)
+    stream = TokenStream(texts, special.end)
+    _require_next_word(stream)
+    return _stream_loss(model, stream, device)
+
+
+def _require_next_word(stream: TokenStream) -> None:
+    if len(stream) < 2:
+        raise DataError(
+            f"{len(stream)} tokens are too few to validate on; give a longer text, or a "
+            "validation file"
+        )
 
 
 @torch.no_grad()

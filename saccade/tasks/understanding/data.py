@@ -187,11 +187,16 @@ def every_text(rows: Sequence[LabelledText]) -> list[str]:
 
 
 def read_split(
-    settings: UnderstandingSettings, split: str | None, labels: Labels | None = None
+    settings: UnderstandingSettings,
+    split: str | None,
+    labels: Labels | None = None,
+    *,
+    labels_needed: bool | None = None,
 ) -> TextSplit:
     """A split of the user's texts, or of lingua; None is all of a single file.
 
-    Other splits than that which is learnt from are told of by its `labels`.
+    Other splits than that which is learnt from are told of by its `labels`, and by the figures of
+    the task that asks the models of its own. `labels_needed` is as in `read_labelled_texts`.
     """
     if not settings.data:
         return _of_lingua(settings, split or "test")
@@ -200,9 +205,13 @@ def read_split(
         columns = replace(columns, task=labels.task or labels.kind)
     data, among = Path(settings.data), labelled_text_splits(Path(settings.data), columns)
     own = split is None or split in among or split not in ("train", "valid")
-    asked = split if own and split is not None else "train"
-    read = read_labelled_texts(data, asked, columns, skip_bad=settings.skip_bad)
+    asked = among[0] if split is None else split if own else "train"
+    read = read_labelled_texts(
+        data, asked, columns, skip_bad=settings.skip_bad, labels_needed=labels_needed
+    )
     found = Labels.of(read) if labels is None else labels
+    if read.task is not None and read.task.asks:
+        found = replace(found, task=read.task.name)
     if split in ("train", "valid") and "valid" not in among:
         read = held_out_part(read, split, settings.held_out)
     _check_pairs(read.rows, found, asked)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from saccade.data.submission import write_submission
+from saccade.data.submission import submission_file, write_submission
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.guesses import one_class_report, several_classes_report
 from saccade.tasks.understanding.classifier import TextClassifier
@@ -27,10 +27,13 @@ def evaluate_texts(
 ) -> dict[str, Any]:
     """Figures of a split, as plain values; where nothing is known to be true, only predictions.
 
-    `submission` is a file for the leaderboard of GLUE.
+    `submission` is a file for the leaderboard of GLUE, or a folder where it gets its usual name.
     """
-    labels = tool.labels
-    read = read_split(settings, split, labels)
+    labels, needed = tool.labels, None if submission is None else False
+    read = read_split(settings, split, labels, labels_needed=needed)
+    task = task_of(read.labels)
+    if submission is not None and task is not None:
+        submission = submission_file(submission, task, split or Path(settings.data).stem)
     texts, words = [row.texts for row in read.rows], [row.words for row in read.rows]
     begun = time.perf_counter()
     tagged = words if labels.kind == "tags" else ()
@@ -43,16 +46,16 @@ def evaluate_texts(
         "cut": len(encoded.cut),
         "seconds": time.perf_counter() - begun,
     }
-    task = task_of(labels)
     if submission is not None and task is not None:
         said = predicted_labels(labels, scores)
         write_submission(submission, task, said, [row.row_index for row in read.rows])
+        found["submission"] = str(submission)
     if not read.known:
         return found
     targets = labels.targets(read.rows, split or "given")
     return {
         **found,
-        **held_out_figures(labels, scores, targets),
+        **held_out_figures(read.labels, scores, targets),
         **_by_class(tool, scores, targets),
     }
 

@@ -17,6 +17,7 @@ from saccade.models import RnnAttentionConfig, TransformerConfig
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.language.writer import Generated, Writer
 from saccade.tasks.translation.translator import Translated, Translator
+from tests.data.tokenizers_made import gpt_like
 from tests.models import zoo
 
 END, START = OURS.end, OURS.start
@@ -195,6 +196,17 @@ def test_a_language_model_goes_on_as_ours_does(prompt: str, how: Decoding, tmp_p
     assert one.tokens == other.tokens
     assert other.text == one.text
     assert other.score == pytest.approx(one.score, abs=1e-4)
+
+
+def test_a_tokenizer_that_knows_every_byte_needs_no_unknown_word(tmp_path: Path) -> None:
+    words = Vocabulary(gpt_like())
+    config = replace(zoo.LANGUAGE["gpt-nano"], vocabulary=len(words))
+    model = zoo.build(config, torch.float32)
+    write_ctranslate2(model, words, tmp_path, "float32")
+    ours = Writer(model, words, LanguageSettings(unit="lines"))
+    theirs = CTranslate2Writer(tmp_path, ours)
+    (one,), (other,) = (tool.write("un ü", GREEDY, most_tokens=8) for tool in (ours, theirs))
+    assert other.text == one.text
 
 
 def test_samples_follow_their_seed_and_are_as_probable_as_we_say(tmp_path: Path) -> None:

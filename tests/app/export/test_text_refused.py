@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from saccade.app.export.make import export_run
+from saccade.app.export.text.counterparts import hub_model
 from saccade.errors import ConfigError
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
+from saccade.models.text.foreign import ForeignEncoderConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from tests.app.export.text_runs import (
     BERT,
@@ -95,3 +97,8 @@ def test_next_sentences_are_of_bert_alone(tmp_path: Path) -> None:
     run, _ = write_filler(tmp_path / "run", replace(ROBERTA, next_sentence=True))
     with pytest.raises(ConfigError, match="no bert with next_sentence=True"):
         export_run(run, "huggingface")
+
+
+def test_an_encoder_of_transformers_with_our_head_is_refused_without_a_wrong_way_out() -> None:
+    with pytest.raises(ConfigError, match="no counterpart of t5 with our head, and nothing else"):
+        hub_model(ForeignEncoderConfig(settings='{"model_type": "t5"}'))

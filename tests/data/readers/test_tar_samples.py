@@ -70,7 +70,7 @@ BAD = {
     "wrong type: the row is a list, not an object with keys": {"1.json": b"[]"},
     "too long: .txt has over 1,000,000 bytes": {"1.txt": b"x" * 1_000_001},
     "empty": {"1.txt": b"  \n"},
-    "missing key: no 'text'; it has 'image'": {"1.jpg": b"x"},
+    "missing key: no 'text'; it has 'image'; give --field": {"1.jpg": b"x"},
     "missing key: no 'text'; it has no keys": {"1.npy": b"x"},
     "outside the data: '../1.txt' is not a plain name below the data's folder": {"../1.txt": b"x"},
 }

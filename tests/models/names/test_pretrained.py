@@ -386,6 +386,12 @@ def test_what_is_no_file_of_weights_is_refused_in_one_line(damage: str, tmp_path
     assert "\n" not in str(error.value)
 
 
+def test_a_file_of_torch_that_was_cut_short_is_told_as_such(tmp_path: Path) -> None:
+    _truncated(tmp_path / "weights.pth")
+    with pytest.raises(CheckpointError, match="is damaged: its end is missing; copy or download"):
+        read_weights(tmp_path / "weights.pth")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError) as error:
         load_pretrained(built(SMALL["vit"], 1), tmp_path / "none.pth")

@@ -94,6 +94,13 @@ def test_a_stream_without_a_next_word_is_refused(count: int) -> None:
         Windows(numbers(count), window=4, rows=1, seed=0)
 
 
+def test_a_text_too_short_to_validate_on_is_refused_before_training(tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text("\n\n\n")
+    settings = LanguageSettings(data=str(tmp_path / "blank.txt"), unit="stream", level="characters")
+    with pytest.raises(DataError, match="too few to validate on; give a longer text, or a valid"):
+        settings.prepare(Preparation(budget=64, seed=0))
+
+
 @given(texts)
 def test_a_line_goes_from_start_to_end_and_each_word_is_predicted_once(
     rows: list[list[int]],

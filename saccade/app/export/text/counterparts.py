@@ -13,6 +13,7 @@ from saccade.errors import ConfigError
 from saccade.models import family
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.electra import ElectraConfig
+from saccade.models.text.foreign import ForeignEncoderConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.text_encoder import HeadKind
 from saccade.models.text.transformer import TransformerConfig
@@ -208,9 +209,17 @@ def _holds(config: BertConfig, kind: str, **settings: bool) -> None:
             refuse(config, LIBRARY, name, why, instead="train with another")
 
 
+def _foreign(config: ForeignEncoderConfig) -> HubModel:
+    raise ConfigError(
+        f"{LIBRARY} has no counterpart of {config.kind} with our head, and nothing else takes it; "
+        "use the run itself: saccade predict, saccade serve, saccade.load"
+    )
+
+
 FAMILIES: dict[type[ModelConfig], Callable[[Any], HubModel]] = {
     TransformerConfig: _translator,
     GptConfig: _gpt,
     BertConfig: _encoder,
+    ForeignEncoderConfig: _foreign,
     ElectraConfig: lambda config: _encoder(config.discriminator),  # the part that is kept
 }

@@ -88,6 +88,11 @@ class TaggedFile:
         words = tuple(cells[word] for cells in rows)
         if any(not one or one.isspace() for one in words):
             raise BadRow("empty: a line without a word")
+        if len(words) > 1 and all(" " in one for one in words):
+            raise BadRow(
+                "not words: there are blanks in each; a table of texts has a first line that names "
+                "its columns, such as text and label"
+            )
         tags = tuple(cells[tag].strip() for cells in rows)
         missing = ("", NO_TAG) if self.universal else ("",)
         untagged = tag % self.width == word or any(one in missing for one in tags)

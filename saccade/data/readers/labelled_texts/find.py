@@ -7,6 +7,7 @@ from pathlib import Path
 
 from saccade.data.glue import GLUE, GlueTask, glue_task, known_task
 from saccade.data.readers.columns import find_column
+from saccade.data.readers.labelled_texts.conll import looks_tagged
 from saccade.data.readers.labelled_texts.rows import TextColumns
 from saccade.data.readers.labelled_texts.tables import (
     PAIRS,
@@ -17,7 +18,7 @@ from saccade.data.readers.labelled_texts.tables import (
 )
 from saccade.data.readers.many_files import matching_files
 from saccade.data.readers.report import listed
-from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, one_stem
+from saccade.data.readers.stems import LEARNT_FROM, SHARD, SPLITS, fitting_stems, one_stem
 from saccade.data.readers.text.find import (
     NamedFile,
     any_of,
@@ -58,6 +59,9 @@ def find_labelled_texts(data: Path) -> Found:
         file = entry if entry.ending in _BY_PARTS else _form(entry.path)
         if file.ending in (*TABLES, *TAGGED):
             found.setdefault(file.stem, []).append(file)
+    for stem, files in found.items():  # Universal Dependencies have the bare text beside the words
+        if any(file.ending == "conllu" for file in files):
+            found[stem] = [file for file in files if file.ending != "txt"]
     nameless = found.pop(WHOLE, [])
     return found or ({WHOLE: nameless} if nameless else {})
 
@@ -65,17 +69,14 @@ def find_labelled_texts(data: Path) -> Found:
 def find_task(data: Path, found: Found, columns: TextColumns) -> GlueTask | None:
     """The task of GLUE that some data are: as it was said, by the folder, or by the first line."""
     if columns.task != "auto":
-        return None if columns.kind else glue_task(columns.task)
+        return None if columns.kind else _asked(data, found, glue_task(columns.task))
     tables = [file for files in found.values() for file in files if file.ending in TABLES]
     if columns.text or columns.label or not tables:
         return None
-    first = sorted(
-        tables, key=lambda file: (file.stem not in ("train", "train_matched"), file.stem)
-    )
-    file = first[0]
+    learnt = fitting_stems("train", found)
+    file = min(tables, key=lambda file: (file.stem not in learnt, file.stem))
     cells = first_cells(file) if file.ending == "tsv" else []
-    folder = data.resolve() if WHOLE not in found else data.resolve().parent
-    named = known_task(folder.name)
+    named = known_task(_folder(data, found).name)
     if named and _fits(named, file, cells):
         return named
     if is_cola(cells):
@@ -84,8 +85,24 @@ def find_task(data: Path, found: Found, columns: TextColumns) -> GlueTask | None
     return next((t for t in starts if tuple(cells[: len(t.header)]) == t.header), None)
 
 
+def _asked(data: Path, found: Found, said: GlueTask) -> GlueTask:
+    """The task that was said, or the one that asks its models, where data are named after that."""
+    names = (_folder(data, found).name, *(file.stem for file in found.get(WHOLE, ())))
+    named = (known_task(name) for name in names)
+    return next((task for task in named if task and task.asks == said.name), said)
+
+
+def _folder(data: Path, found: Found) -> Path:
+    return data.resolve() if WHOLE not in found else data.resolve().parent
+
+
 def files_of_split(data: Path, split: str, found: Found, task: GlueTask | None) -> list[NamedFile]:
     """The file of a split, or its parts."""
+    if task and task.asks and split in LEARNT_FROM:
+        raise DataError(
+            f"{printable(data)} is {task.name}, which has no {split!r}; train on {task.asks}, and "
+            f"ask that run: saccade eval RUN --data {printable(data)} --submission {task.name}.tsv"
+        )
     if WHOLE in found:
         _require_whole(data, split, task)
         return found[WHOLE]
@@ -146,4 +163,14 @@ def _form(path: Path) -> NamedFile:
     file = named_file(path)
     file = replace(file, stem=SHARD.sub("", file.stem), ending=file.ending.lower())
     split = _SPLIT_ENDINGS.get(file.ending)
-    return replace(file, stem=split, ending="conll") if split else file
+    if split:
+        return replace(file, stem=split, ending="conll")
+    return replace(file, ending="tsv") if file.ending == "txt" and _is_table(file) else file
+
+
+def _is_table(file: NamedFile) -> bool:
+    """Whether a .txt file names columns of texts in its first line, as MRPC's own files do."""
+    with suppress(DataError):  # which reading it will tell
+        cells = first_cells(file)
+        return len(cells) > 1 and names_texts(cells) and not looks_tagged(file)
+    return False

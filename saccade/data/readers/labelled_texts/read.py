@@ -5,8 +5,8 @@ tables            .tsv, .csv, .jsonl, .parquet, with a column of texts, or two, 
 CoNLL, CoNLL-U    a word and its tag on each line
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -32,10 +32,9 @@ from saccade.data.readers.labelled_texts.rows import (
 )
 from saccade.data.readers.labelled_texts.tables import TextTable, first_cells, number_in
 from saccade.data.readers.report import collect
+from saccade.data.readers.stems import LEARNT_FROM
 from saccade.data.readers.text.find import NamedFile
 from saccade.errors import DataError
-
-LEARNT_FROM = ("train", "valid")
 
 
 def read_labelled_texts(
@@ -86,12 +85,14 @@ def held_out_part(read: LabelledTextsRead, split: str, share: float) -> Labelled
             f"held_out=0, and {read.summary()} has no validation split; give one, or "
             "--held-out 0.05"
         )
-    classes: Iterable[Label] = (row.label if read.kind == "classes" else None for row in read.rows)
+    classes: list[Label] = [row.label if read.kind == "classes" else None for row in read.rows]
     kept = [out == (split == "valid") for out in held_out(classes, share)]
     if not any(kept):
+        most = max(Counter(classes).values())
+        larger = f", or --held-out {math.ceil(100 / most) / 100:g}" if most > 1 else ""
         raise DataError(
-            f"{read.summary()}: too few to hold some out for validation; add texts, a validation "
-            "split, or a larger --held-out"
+            f"{read.summary()}: too few to hold some out for validation; add texts, or a "
+            f"validation split{larger}"
         )
     return replace(read, rows=[row for row, mine in zip(read.rows, kept) if mine])
 

@@ -50,6 +50,7 @@ WORDS = ("tokens", "words")
 TAGS = ("tags", "ner_tags", "upos", "pos_tags", "chunk_tags", "ner", "pos", "labels")
 COLA = ("source", "label", "star", "sentence")  # whose files of train and dev name no columns
 NO_GOLD = "-"  # where those who labelled a pair did not agree, under `gold_label`
+OPTION = "--{}"  # by which a column is named
 COLUMNAR = {"parquet": (parquet_columns, parquet_rows), "arrow": (arrow_columns, arrow_rows)}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -158,7 +159,7 @@ class TextTable:
         columns, task = self.columns, self.task
         index = find_column(names, INDEX) if task else ""
         if not task and _has_tags(names, columns):
-            words = require_column(where, names, columns.text, WORDS, f"text{hint}")
+            words = require_column(where, names, columns.text, WORDS, f"text{hint}", OPTION)
             return TextKeys((words,), self._label_key(where, names, TAGS, hint), index, tagged=True)
         texts = _text_keys(where, names, columns, task, hint)
         rest = [name for name in names if name not in texts]
@@ -167,7 +168,7 @@ class TextTable:
 
     def _label_key(self, where: str, names: list[str], usual: Sequence[str], hint: str) -> str:
         if self.needed or self.columns.label:
-            return require_column(where, names, self.columns.label, usual, f"label{hint}")
+            return require_column(where, names, self.columns.label, usual, f"label{hint}", OPTION)
         return find_column(names, usual)
 
 
@@ -213,14 +214,16 @@ def _text_keys(
     if columns.text:
         asked = {f"text{hint}": columns.text, f"second{hint}": columns.second}
         return tuple(
-            require_column(where, names, given, (), what) for what, given in asked.items() if given
+            require_column(where, names, given, (), what, OPTION)
+            for what, given in asked.items()
+            if given
         )
     for usual in task.texts if task else PAIRS:
         found = tuple(find_column(names, [name]) for name in usual)
         if all(found):
             return found
     usual = [name for names in task.texts for name in names] if task else TEXTS
-    return (require_column(where, names, "", usual, f"text{hint}"),)
+    return (require_column(where, names, "", usual, f"text{hint}", OPTION),)
 
 
 def _has_tags(names: list[str], columns: TextColumns) -> bool:

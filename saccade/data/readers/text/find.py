@@ -15,7 +15,7 @@ from pathlib import Path
 from saccade.data.readers.many_files import in_order, matching_files, split_of_part
 from saccade.data.readers.report import listed
 from saccade.data.readers.saved_datasets import saved_splits
-from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, one_stem
+from saccade.data.readers.stems import LEARNT_FROM, SHARD, SPLITS, fitting_stems, one_stem
 from saccade.data.readers.text.lines import PACKED
 from saccade.data.readers.text.records import order_hint
 from saccade.errors import DataError
@@ -23,6 +23,7 @@ from saccade.regular import file_status
 
 PAIR_FORMS = ("tsv", "jsonl", "parquet", "arrow", "tar")
 TEXT_FORMS = ("txt", "jsonl", "parquet", "arrow", "tar")
+_ALSO_TEXT = ("tokens", "raw")  # wiki.train.tokens, as WikiText is given out
 NOT_TEXT = ("tsv", "csv", "json")  # a single file of any other ending is read as plain text
 
 _KNOWN_ORDERS = (("source", "target"), ("src", "tgt"), ("src", "trg"))
@@ -128,7 +129,7 @@ def named_file(path: Path) -> NamedFile:
     """Its name taken apart."""
     name = path.stem if path.suffix in PACKED else path.name
     stem, _, ending = name.rpartition(".")
-    return NamedFile(path, stem, ending)
+    return NamedFile(path, stem, "txt" if ending in _ALSO_TEXT else ending)
 
 
 def folder_entries(folder: Path) -> list[NamedFile]:
@@ -199,9 +200,22 @@ def _of_split(
         held = sorted(path.name for path in folder.iterdir())
         raise DataError(
             f"{folder} has no {split!r} split: no {split} file ending in {any_of(endings)}; "
-            f"it holds {listed(held) or 'nothing'}; name a file so, or give one file as the data"
+            f"it holds {listed(held) or 'nothing'}; name a file so, {_ways(folder, split, likely)}"
         )
     return [e for e in likely if e.stem in stems]
+
+
+def _ways(folder: Path, split: str, likely: Sequence[NamedFile]) -> str:
+    """What else can be done where no file is named after a split."""
+    endings = {e.ending for e in likely} & {*PAIR_FORMS, *TEXT_FORMS}
+    if split == "train" and endings:
+        pattern = folder / f"*.{min(endings)}"
+        return f"or give one file as the data, or all by a pattern: --data '{pattern}'"
+    learnt = {stem for one in LEARNT_FROM for stem in fitting_stems(one, (e.stem for e in likely))}
+    others = sorted({e.stem for e in likely} - learnt)
+    if split not in LEARNT_FROM and others:
+        return f"pass another as the split, such as {others[0]!r}, or give one file as the data"
+    return "or give one file as the data"
 
 
 def _table(folder: Path, mine: Sequence[NamedFile]) -> TextFiles:

@@ -119,7 +119,7 @@ def read_texts(
 
 def text_rows(path: Path, *, field: str = "text") -> Iterator[str | Problem]:
     """Each row of one file of texts, good or bad, for whoever keeps them in their places."""
-    return _texts(find_texts(path, "train"), field=field, whole=False)
+    return _texts(find_texts(path, "train"), field=field, whole=False, option="")
 
 
 def _pairs(found: TextFiles, names: Names) -> Iterator[tuple[str, str] | Problem]:
@@ -131,9 +131,11 @@ def _pairs(found: TextFiles, names: Names) -> Iterator[tuple[str, str] | Problem
     return _records(found, wanted, lambda value, where: record_pair(value, names, where))
 
 
-def _texts(found: TextFiles, *, field: str, whole: bool) -> Iterator[str | Problem]:
+def _texts(
+    found: TextFiles, *, field: str, whole: bool, option: str = "--field"
+) -> Iterator[str | Problem]:
     if found.form != "txt":
-        return _records(found, {field}, lambda value, _: record_text(value, field))
+        return _records(found, {field}, lambda value, _: record_text(value, field, option))
     read = whole_text if whole else line_texts
     return chain.from_iterable(map(read, found.paths))
 

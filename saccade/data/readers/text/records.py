@@ -46,9 +46,12 @@ def record_pair(value: object, names: Names, where: str) -> tuple[str, str]:
     return filled_pair(text_under(fields, source), text_under(fields, target))
 
 
-def record_text(value: object, field: str) -> str:
-    """The text in a record."""
-    return filled(text_under(fields_of(value), field))
+def record_text(value: object, field: str, option: str = "") -> str:
+    """The text in a record; `option` names another key."""
+    fields = fields_of(value)
+    if option and fields and field not in fields:
+        raise BadRow(f"missing key: no {field!r}; it has {shown_keys(fields)}; give {option}")
+    return filled(text_under(fields, field))
 
 
 def fields_of(value: object) -> dict[str, Any]:

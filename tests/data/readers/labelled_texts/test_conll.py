@@ -121,3 +121,14 @@ def test_a_sentence_without_end_is_not_held(
     read = read_labelled_texts(tmp_path / "a.conll", "train", skip_bad=1)
     assert [row.words for row in read.rows] == [("b",)]
     assert str(read.problems[0]).endswith(":101: too long: over 100 words without a blank line")
+
+
+def test_the_bare_text_beside_universal_dependencies_is_left_aside(tmp_path: Path) -> None:
+    (tmp_path / "en-ud-train.conllu").write_text(UNIVERSAL)
+    (tmp_path / "en-ud-train.txt").write_text("We don't eat\n\n# 1 000\n")
+    assert len(read_labelled_texts(tmp_path, "train").rows) == 2
+
+
+def test_a_table_of_texts_without_names_is_not_taken_for_words(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not words: there are blanks in each; a table of texts"):
+        read(tmp_path / "a.txt", "we eat\tgood\nwe sleep\tbad\n")

@@ -44,7 +44,11 @@ REFUSED = {
         "it holds dev.csv; name a file so, or give one file as the data",
     ),
     "two": (("train.csv", "train.tsv"), "", "has train.csv, train.tsv for one split; keep one"),
-    "several": (("a_train.csv", "b_train.csv"), "", "has several files for 'train': a_train, b_"),
+    "several": (
+        ("a_train.csv", "b_train.csv"),
+        "",
+        "has several files for 'train': a_train, b_train; to train, call the one you mean 'train'",
+    ),
     "a document": (("a.docx",), "a.docx", "texts with labels are not read from .docx; give .tsv,"),
     "no file": ((), "a.csv", "a.csv does not exist; check the path"),
 }
@@ -56,6 +60,14 @@ def test_what_cannot_be_found_is_refused_in_one_line(what: str, tmp_path: Path) 
     with pytest.raises(DataError, match=told) as raised:
         read_labelled_texts(files(tmp_path, *names) / file, "train")
     assert "\n" not in str(raised.value)
+
+
+def test_a_txt_file_with_named_columns_is_a_table_and_one_of_words_is_not(tmp_path: Path) -> None:
+    (tmp_path / "table.txt").write_text("text\tlabel\nwe eat\tx\n")
+    (tmp_path / "words.txt").write_text("text\tNN\nof\tIN\n\nmine\tPRP\n")
+    table, words = (read_labelled_texts(tmp_path / f"{n}.txt", "train") for n in ("table", "words"))
+    assert (table.kind, table.rows[0].texts) == ("classes", ("we eat",))
+    assert (words.kind, words.rows[0].words) == ("tags", ("text", "of"))
 
 
 def test_an_empty_file_a_folder_and_a_header_alone_are_refused(tmp_path: Path) -> None:

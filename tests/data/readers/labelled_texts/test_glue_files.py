@@ -13,7 +13,7 @@ from saccade.data.readers import (
     read_labelled_texts,
 )
 from saccade.errors import DataError
-from tests.data.glue_made import FILES, glue_folder
+from tests.data.glue_made import FILES, MARK, glue_folder, lines
 
 # What the made files hold: labels of train, texts of the first row, indices of test.
 EXPECTED: dict[str, tuple[list[str | float], tuple[str, ...], list[str]]] = {
@@ -128,8 +128,47 @@ def test_the_diagnostic_set_is_a_test_alone(tmp_path: Path) -> None:
         assert (read.task, read.rows[0].row_index) == (GLUE["AX"], "0")
         assert labelled_text_splits(data / "diagnostic.tsv") == ["test"]
         assert read_labelled_texts(data / "diagnostic.tsv", "test").rows == read.rows
-        with pytest.raises(DataError, match="it is all test: there is no 'train' in it"):
-            read_labelled_texts(data / "diagnostic.tsv", "train")
+        for where in (data, data / "diagnostic.tsv"):
+            with pytest.raises(DataError, match="AX, which has no 'train'; train on MNLI, and ask"):
+                read_labelled_texts(where, "train")
+
+
+def test_the_diagnostic_set_asks_models_of_mnli(tmp_path: Path) -> None:
+    mnli, data = TextColumns(task="MNLI"), glue_folder(tmp_path, "AX", "diagnostic")
+    (tmp_path / "AX.tsv").write_bytes((data / "diagnostic.tsv").read_bytes())
+    for where in (data, data / "diagnostic.tsv", tmp_path / "AX.tsv"):
+        assert read_labelled_texts(where, "test", mnli).task is GLUE["AX"]
+    assert read_labelled_texts(glue_folder(tmp_path, "MNLI"), "test", mnli).task is GLUE["MNLI"]
+
+
+def test_the_diagnostic_set_with_its_labels_is_read(tmp_path: Path) -> None:
+    names = ("Logic", "Domain", "Premise", "Hypothesis", "Label")
+    rows = lines(names, ("Negation", "News", "No cat.", "A cat.", "contradiction"))
+    (tmp_path / "diagnostic-full.tsv").write_text(rows)
+    mnli = TextColumns(task="MNLI")
+    read = read_labelled_texts(tmp_path / "diagnostic-full.tsv", "test", mnli)
+    assert (read.task, read.rows[0].label) == (GLUE["AX"], "contradiction")
+
+
+def test_cola_is_read_as_its_authors_give_it(tmp_path: Path) -> None:
+    for name in ("in_domain_train", "in_domain_dev", "out_of_domain_dev"):
+        (tmp_path / f"{name}.tsv").write_text(lines(("gj04", "1", "", f"Of {name}.")))
+    assert labelled_text_splits(tmp_path) == ["train", "valid"]
+    for split, name in (("valid", "in_domain_dev"), ("out_of_domain_dev", "out_of_domain_dev")):
+        read = read_labelled_texts(tmp_path, split)
+        assert (read.task, read.rows[0].texts) == (GLUE["CoLA"], (f"Of {name}.",))
+
+
+def test_mrpc_is_read_as_its_authors_give_it(tmp_path: Path) -> None:
+    header = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
+    for split in ("train", "test"):
+        rows = MARK + lines(header, ("1", "11", "12", "It rains .", "Rain ."), end="\r\n")
+        (tmp_path / f"msr_paraphrase_{split}.txt").write_bytes(rows.encode())
+    (tmp_path / "msr_paraphrase_data.txt").write_text("Sentence ID\tString\n11\tIt rains .\n")
+    for data in (tmp_path, tmp_path / "msr_paraphrase_train.txt"):
+        read = read_labelled_texts(data, "train")
+        assert (read.task, read.rows[0].texts) == (GLUE["MRPC"], ("It rains .", "Rain ."))
+    assert read_labelled_texts(tmp_path, "test").rows[0].label == "1"
 
 
 def test_copies_that_have_labels_in_test_and_no_index_are_read(tmp_path: Path) -> None:

@@ -33,12 +33,13 @@ COLUMNS = {
     "question,sentence,label": ("question", "sentence"),
     "review,title,sentiment": ("review",),
     "text;label": ("text",),
+    "text\tlabel": ("text",),
 }
 
 
 @pytest.mark.parametrize("header", COLUMNS)
 def test_columns_are_found_by_their_usual_names(header: str, tmp_path: Path) -> None:
-    mark = ";" if ";" in header else ","
+    mark = next((mark for mark in ";\t" if mark in header), ",")
     names = header.split(mark)
     data = write(tmp_path, "a.csv", header, mark.join(f"<{name}>" for name in names))
     read = read_labelled_texts(data, "train")
@@ -51,16 +52,16 @@ def test_columns_of_other_names_are_named(tmp_path: Path) -> None:
     data = write(tmp_path, "a.tsv", "text\tA\tB\tC", "x\ta\tb\tc")
     with pytest.raises(DataError, match=r"no column for the label in its first line; it has 'A', "):
         read_labelled_texts(data, "train")
-    with pytest.raises(DataError, match=r"name yours with --label-column"):
+    with pytest.raises(DataError, match=r"name yours with --label$"):
         read_labelled_texts(data, "train")
     read = read_labelled_texts(data, "train", TextColumns(text="A", label="C"))
     assert read.rows[0][:2] == (("a",), "c")
     read = read_labelled_texts(data, "train", TextColumns(text="B", second="A", label="C"))
     assert read.rows[0].texts == ("b", "a")
     for columns, told in {
-        TextColumns(text="D", label="C"): "has no column 'D'.* name yours with --text-column",
-        TextColumns(text="A", second="D", label="C"): "column 'D'.* with --second-column",
-        TextColumns(text="A", label="D"): "has no column 'D'.* name yours with --label-column",
+        TextColumns(text="D", label="C"): "has no column 'D'.* name yours with --text$",
+        TextColumns(text="A", second="D", label="C"): "column 'D'.* with --second$",
+        TextColumns(text="A", label="D"): "has no column 'D'.* name yours with --label$",
     }.items():
         with pytest.raises(DataError, match=told):
             read_labelled_texts(data, "train", columns)

@@ -40,12 +40,28 @@ def refusal(folder: Path, split: str = "train", source: str = "", target: str = 
         (["test2.txt"], "test", "test2.txt"),
         (["test_2016.txt", "test_2017.txt"], "test_2017", "test_2017.txt"),
         (["extra.txt", "train.txt"], "extra", "extra.txt"),
+        (["train.en-de.txt", "valid.en-de.txt"], "valid", "valid.en-de.txt"),
+        (["train.en-de.txt", "iwslt.train.txt"], "train", "train.en-de.txt"),
     ],
 )
 def test_a_split_is_found_by_its_stem(
     tmp_path: Path, names: list[str], split: str, expected: str
 ) -> None:
     assert read_texts(fill(tmp_path, *names), split).texts == [expected]
+
+
+def test_texts_that_are_named_after_no_split_are_read_by_a_pattern(tmp_path: Path) -> None:
+    fill(tmp_path, "a.txt", "b.txt")
+    with pytest.raises(DataError, match="or all by a pattern: --data '") as caught:
+        read_texts(tmp_path, "train")
+    pattern = str(caught.value).rpartition(" --data ")[2].strip("'")
+    assert read_texts(Path(pattern), "train").texts == ["a.txt", "b.txt"]
+
+
+def test_wikitext_is_read_as_it_is_given_out(tmp_path: Path) -> None:
+    fill(tmp_path, "wiki.train.tokens", "wiki.valid.raw")
+    assert read_texts(tmp_path, "train").texts == ["wiki.train.tokens"]
+    assert read_texts(tmp_path, "valid").texts == ["wiki.valid.raw"]
 
 
 def test_several_stems_for_a_split_are_listed(tmp_path: Path) -> None:
@@ -63,6 +79,8 @@ def test_a_split_that_is_not_there_is_refused_with_what_is(tmp_path: Path) -> No
         ".arrow or .tar (or these with .gz or .zst); it holds notes.txt, train.tsv; "
         "name a file so, or give one file as the data"
     )
+    told = refusal(fill(tmp_path, "newstest2014.tsv", "train.tsv"), "test")
+    assert "name a file so, pass another as the split, such as 'newstest2014', or give" in told
     (tmp_path / "bare").mkdir()
     assert "it holds nothing; name a file so" in refusal(tmp_path / "bare")
 

@@ -305,7 +305,7 @@ BAD_RECORDS = [
     ('{"text": null}', "wrong type: 'text' is null, not a string"),
     ('{"text": true}', "wrong type: 'text' is a boolean, not a string"),
     ('{"text": {}}', "wrong type: 'text' is an object, not a string"),
-    ('{"txt": "a", "id": 1}', "missing key: no 'text'; it has 'txt', 'id'"),
+    ('{"txt": "a", "id": 1}', "missing key: no 'text'; it has 'txt', 'id'; give --field"),
     ("{}", "missing key: no 'text'; it has no keys"),
     ('{"text": " "}', "empty"),
     ("", "empty"),

@@ -1,7 +1,7 @@
 """Tables with named columns: CSV, TSV and JSON Lines as rows and what to make of each.
 
-The first line of CSV (with `,`, `;`, tabs or `|`) and TSV names the columns. In TSV nothing is quoted; a
-cell of CSV may go on over several lines, of which the first gives the row its number.
+The first line of CSV (with `,`, `;`, tabs or `|`) and TSV names the columns. In TSV nothing is
+quoted; a cell of CSV may go on over several lines, of which the first gives the row its number.
 """
 
 import csv

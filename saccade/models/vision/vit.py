@@ -99,9 +99,7 @@ class VitConfig(ImageEncoderConfig):
         check_fraction(self, "dropout", "drop_path")
         cell = 1 << self.cnn.halvings(CNN_STAGE)
         if self.reads == "cnn" and self.patch != cell:
-            raise ConfigError(
-                f"patch={self.patch}: a cell of the CNN has {cell} pixels; take {cell}"
-            )
+            raise ConfigError(f"patch={self.patch}: a cell of the CNN is {cell} wide; take {cell}")
         if self.width % self.heads:
             raise ConfigError(f"width={self.width} does not divide into heads={self.heads}")
 

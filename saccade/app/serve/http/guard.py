@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 from saccade.app.serve.batcher import Batcher
@@ -19,6 +19,7 @@ from saccade.app.serve.settings import ServeSettings
 
 log = logging.getLogger("saccade.serve")
 
+Header = tuple[bytes, bytes]
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -27,6 +28,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON, FORM = b"application/json", b"multipart/form-data"
 POSTS = ("/v1/predict", "/v1/look")
+REQUEST_ID = b"x-request-id"
 ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -186,10 +188,16 @@ class _Passage:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started, self.status = True, message["status"]
-            extra = {**ALWAYS, "X-Request-Id": self.id}
-            added = [(name.lower().encode(), value.encode()) for name, value in extra.items()]
-            message["headers"] = [*message.get("headers", []), *added]
+            message["headers"] = self._with_ours(message.get("headers", []))
         await self._send(message)
+
+    def _with_ours(self, headers: Sequence[Header]) -> list[Header]:
+        """An answer of a replica has been through a guard: nothing is said twice, its id stays."""
+        given = dict(headers)
+        self.id = given.get(REQUEST_ID, self.id.encode()).decode()
+        ours = {name.lower().encode(): value.encode() for name, value in ALWAYS.items()}
+        ours[REQUEST_ID] = self.id.encode()
+        return [*(one for one in headers if one[0] not in ours), *ours.items()]
 
     async def refuse(self, error: RequestError) -> None:
         headers = {"Content-Type": "application/json", **error.headers}

@@ -1,12 +1,17 @@
 """S12: foreign names, foreign paths, foreign origins; markup stays data."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from saccade.app.serve.batcher import Batcher
 from saccade.app.serve.http.access import TOKEN, Hosts, Token, token_for
 from saccade.app.serve.http.errors import RequestError
+from saccade.app.serve.http.guard import Guard, Message, Receive, Scope, Send
+from saccade.app.serve.metrics import Metrics
+from saccade.app.serve.settings import ServeSettings
 from saccade.errors import ConfigError
 from tests.app.serve.serving import LocalServer
 
@@ -171,3 +176,30 @@ def test_the_page_may_reach_nothing_but_its_server(server: LocalServer) -> None:
     assert '<meta name="saccade-server" content="1">' in page.text
     assert "default-src 'none'" in page.text
     assert 'src="http' not in page.text
+
+
+def test_an_answer_that_comes_through_two_guards_says_nothing_twice() -> None:
+    """As one of a replica does, whose error names its own id."""
+    sent = list[Message]()
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-a", b"1")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    async def act() -> None:
+        settings, metrics = ServeSettings(), Metrics()
+        batcher = Batcher(settings, metrics)
+        once = Guard(inner, settings, batcher, metrics, host="127.0.0.1")
+        twice = Guard(once, settings, batcher, Metrics(), host="127.0.0.1")
+        scope = {"type": "http", "method": "GET", "path": "/health", "client": ("127.0.0.1", 1)}
+        await twice({**scope, "headers": [(b"host", b"localhost")]}, receive, keep)
+
+    asyncio.run(act())
+    names = [name for name, _ in sent[0]["headers"]]
+    assert sorted(names) == sorted({*names, b"x-a", b"x-request-id", b"x-frame-options"})

@@ -52,7 +52,8 @@ class UnderstandingSettings(TextSettings):
 
     Args:
         data: a folder of GLUE, or .tsv, .csv, .jsonl or .parquet with texts and labels, CoNLL for
-            tags of words, or a folder of such with train, valid and test.
+            tags of words, a folder of such with train, valid and test, or folders of classes with
+            a text in each .txt file.
         task: a task of GLUE (SST-2, MRPC …), or what labels are: classes, a number, labels (any
             number of classes), or tags of words; auto finds out.
         text: the column of the text, or of the first of two, where it has an unusual name.

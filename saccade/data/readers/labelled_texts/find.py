@@ -8,6 +8,7 @@ from pathlib import Path
 from saccade.data.glue import GLUE, GlueTask, glue_task, known_task
 from saccade.data.readers.columns import find_column
 from saccade.data.readers.labelled_texts.conll import looks_tagged
+from saccade.data.readers.labelled_texts.folders import class_folders
 from saccade.data.readers.labelled_texts.rows import TextColumns
 from saccade.data.readers.labelled_texts.tables import (
     PAIRS,
@@ -54,14 +55,19 @@ def find_labelled_texts(data: Path) -> Found:
                 f" give {any_of((*TABLES, *TAGGED))}"
             )
         return {WHOLE: files}
-    found: Found = {}
+    found, classes = Found(), class_folders(data)
+    splits = [file.path for files in classes.values() for file in files]
     for entry in split_entries(data):
+        if entry.path in splits:
+            continue
         file = entry if entry.ending in _BY_PARTS else _form(entry.path)
         if file.ending in (*TABLES, *TAGGED):
             found.setdefault(file.stem, []).append(file)
     for stem, files in found.items():  # Universal Dependencies have the bare text beside the words
         if any(file.ending == "conllu" for file in files):
             found[stem] = [file for file in files if file.ending != "txt"]
+    if classes and not fitting_stems("train", found):
+        return classes
     nameless = found.pop(WHOLE, [])
     return found or ({WHOLE: nameless} if nameless else {})
 
@@ -111,8 +117,9 @@ def files_of_split(data: Path, split: str, found: Found, task: GlueTask | None) 
         held = sorted(path.name for path in data.iterdir())
         raise DataError(
             f"{printable(data)} has no {split!r} split: no {printable(split)} file ending in "
-            f"{any_of(TABLES)}, or in {any_of(TAGGED)} for tags; it holds "
-            f"{listed(held) or 'nothing'}; name a file so, or give one file as the data"
+            f"{any_of(TABLES)}, or in {any_of(TAGGED)} for tags, nor folders of classes with .txt "
+            f"files; it holds {listed(held) or 'nothing'}; name a file so, or give one file as the "
+            "data"
         )
     files = found[stems[0]]
     if len(files) > 1 and not all(is_part(file.path) for file in files):

@@ -3,6 +3,7 @@
 GLUE's files      each task with its columns and quirks, known by its folder or first line
 tables            .tsv, .csv, .jsonl, .parquet, with a column of texts, or two, and of labels
 CoNLL, CoNLL-U    a word and its tag on each line
+folders           one for each class, with a text in each .txt file
 """
 
 import math
@@ -22,6 +23,7 @@ from saccade.data.readers.labelled_texts.find import (
     names_texts,
     splits_of,
 )
+from saccade.data.readers.labelled_texts.folders import FORM, TextFolders
 from saccade.data.readers.labelled_texts.rows import (
     USUAL_COLUMNS,
     Label,
@@ -99,7 +101,9 @@ def held_out_part(read: LabelledTextsRead, split: str, share: float) -> Labelled
 
 def _source(
     file: NamedFile, task: GlueTask | None, columns: TextColumns, needed: bool
-) -> TextTable | TaggedFile:
+) -> TextTable | TaggedFile | TextFolders:
+    if file.ending == FORM:
+        return TextFolders(file)
     plain = file.ending in TAGGED
     if file.ending == "tsv" and not task:
         unnamed = columns.task == "auto" and not names_texts(first_cells(file))

@@ -10,6 +10,7 @@ from PIL import Image
 from saccade.app.api import load
 from saccade.app.kinds import translation
 from saccade.app.kinds.captioning import CaptioningModel, look_command
+from saccade.app.kinds.text_looks import TextLookOptions
 from saccade.app.look.settings import LookSettings, Selection
 from saccade.data import shapes
 from saccade.data.words import words
@@ -117,7 +118,9 @@ def test_zoom_is_for_texts(
 
 def test_a_text_model_is_given_one_text(translator: Path) -> None:
     with pytest.raises(ConfigError, match="give one text to look at, not 2; put it in quotes"):
-        translation.look_command(str(translator), ("we", "eat"), device="cpu")
+        translation.look_command(
+            str(translator), ("we", "eat"), asked=TextLookOptions(device="cpu")
+        )
 
 
 @pytest.mark.slow

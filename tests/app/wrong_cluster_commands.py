@@ -15,6 +15,7 @@ CLUSTERS = [
     Wrong("serve {tr} --ray --ray-workers 3 --ray-most 2", "ray_most=2 is below ray_workers=3"),
     Wrong("predict {tr} --ray", "--ray reads files; name some"),
     Wrong("predict {cls} x.png --ray --beam 3", "beam=3 is of runs that write words"),
+    Wrong("predict {ans} dot.png --ray", "reads images with texts, which --ray does not"),
     Wrong("predict {tr} --ray good.txt --ray-workers 0", "ray_workers=0 must be at least 1"),
     Wrong(f"{RNN} --ray --ray-workers 0", "ray_workers=0 must be at least 1"),
 ]

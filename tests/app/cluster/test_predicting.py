@@ -6,22 +6,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import saccade
 
 pytest.importorskip("ray.data")
 
 
-def predicted(*arguments: str) -> str:
-    ended = subprocess.run(
+def predict(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-m", "saccade", "predict", *arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=200,
     )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
 @pytest.mark.slow
@@ -33,7 +32,32 @@ def test_lines_are_answered_as_without_ray_and_in_order(translator: Path, tmp_pa
     model = saccade.load(translator, device="cpu")
     alone = [model.predict(line, beam=1).text if line else "" for line in lines[:40]]
     workers = "--ray", "--ray-workers", "2", "--beam", "1"
-    found = predicted(str(translator), str(file), *workers, "--json").splitlines()
-    rows = [json.loads(line) for line in found]
+    ended = predict(str(translator), str(file), *workers, "--json")
+    assert ended.returncode == 0, ended.stderr
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [row["source"] for row in rows] == lines
     assert [row["text"] for row in rows[:40]] == alone
+
+
+@pytest.mark.slow
+def test_of_images_the_same_is_known_as_without_ray_and_a_damaged_one_is_passed_over(
+    classifier: Path, tmp_path: Path
+) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    for number in range(40):
+        Image.new("RGB", (40, 40), (5 * number, 90, 60)).save(images / f"{number:02}.png")
+    damaged = images / "07.png"
+    damaged.write_bytes(damaged.read_bytes()[:60])
+    alone = predict(str(classifier), str(images), "--json")
+    found = predict(str(classifier), str(images), "--json", "--ray", "--ray-workers", "2")
+    assert alone.returncode == found.returncode == 1
+    rows = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [row["file"] for row in rows] == sorted(map(str, images.iterdir()))
+    for row, expected in zip(rows, json.loads(alone.stdout), strict=True):
+        for guess, other in zip(row.pop("guesses", []), expected.pop("guesses", []), strict=True):
+            assert guess["label"] == other["label"]
+            assert guess["probability"] == pytest.approx(other["probability"], abs=1e-6)
+        assert row == expected
+    assert "07.png: damaged image" in found.stderr
+    assert found.stderr.splitlines()[-1] == "saccade: 1 of 40 could not be read"

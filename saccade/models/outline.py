@@ -22,10 +22,16 @@ def _norms(weight: Tensor, power: int = 2, dim: int = 0) -> Tensor:
     return weight.new_empty([size if at == dim else 1 for at, size in enumerate(weight.shape)])
 
 
+def _sums(weight: Tensor, dim: tuple[int, ...]) -> Tensor:
+    """As many as a sum over some dimensions leaves."""
+    return weight.new_empty([size for at, size in enumerate(weight.shape) if at not in dim])
+
+
 SHAPED_ALIKE: dict[Any, Any] = {
     torch.randn: torch.empty,
     torch.rand: torch.empty,
     torch.norm_except_dim: _norms,
+    Tensor.sum: _sums,
 }
 SCALES = {Tensor.mul, Tensor.div, Tensor.mul_, Tensor.div_}
 

@@ -42,10 +42,11 @@ class Guided:
 
         z = z(∅) + s (z(text) − z(∅))
 
-    With s = 1 it is the model itself; more follows the text more closely.
+    With s = 1 it is the model itself; more follows the text more closely. It lies on the device, so
+    that a captured step goes on with another s.
     """
 
-    def __init__(self, model: Any, scale: float) -> None:
+    def __init__(self, model: Any, scale: Float[Tensor, ""]) -> None:
         self.model, self.scale = model, scale
 
     def step(

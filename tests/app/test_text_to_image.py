@@ -372,6 +372,9 @@ def test_it_is_served(drawer: Path, model: TextToImageModel) -> None:
         answer = server.predict(PROMPT, count=2, seed=3).json()["predictions"]
         expected = model.predict(PROMPT, count=2, seed=3)
         assert [one["codes"] for one in answer] == [one.codes for one in expected]
+        (guided,) = server.predict(PROMPT, guidance=3.0, seed=3).json()["predictions"]
+        (closer,) = model.predict(PROMPT, guidance=3.0, seed=3)
+        assert guided["codes"] == closer.codes != expected[0].codes
         image = Image.open(io.BytesIO(base64.b64decode(answer[1]["image"])))
         assert np.array_equal(np.asarray(image), np.asarray(expected[1].image))
         look = server.post("/v1/look", {"text": PROMPT, "seed": 3}).json()
@@ -379,9 +382,10 @@ def test_it_is_served(drawer: Path, model: TextToImageModel) -> None:
         wrong: list[tuple[str, Any, str]] = [
             ("text", "", "'' has no word to draw; write one"),
             ("text", "red " * 40, "the prompt has 40 tokens, but the model reads 21; shorten it"),
-            ("beam", 3, "dalle draws images, which are drawn at random: leave beam out"),
-            ("sample", False, "dalle draws images, which are drawn at random: leave sample out"),
-            ("stream", True, "dalle draws images, which come whole: leave stream out"),
+            ("beam", 3, "dalle draws images, each whole and at random: leave beam out"),
+            ("sample", False, "dalle draws images, each whole and at random: leave sample out"),
+            ("stream", True, "dalle draws images, each whole and at random: leave stream out"),
+            ("guidance", -1.0, "guidance=-1.0 must be a number from 0 to 100; 1 leaves it out"),
             ("image", "AAAA", "dalle takes a text, and no image"),
         ]
         for field, value, message in wrong:

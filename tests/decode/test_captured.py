@@ -140,14 +140,17 @@ def draws_images_as_the_plain_way_does() -> None:
     def begin(rows: torch.Tensor) -> Any:
         return model.read(rows[:, :-1], model.start(len(rows)))[1]
 
-    for decoder, state in (
-        (model, lambda: begin(texts)),
-        (Guided(model, 2.5), lambda: GuidedState(begin(texts.repeat_interleave(2, dim=0)))),
-    ):
-        captured = CapturedDecoder(decoder, graphs=False)
+    def same(decoder: Any, captured: CapturedDecoder, state: Callable[[], Any]) -> None:
         found = captured.search(state(), texts[:, -1], **how)
         agree(found, search(decoder, state(), texts[:, -1], **how))
         assert all(len(one.tokens) == 16 for (one,) in found)
+
+    same(model, CapturedDecoder(model, graphs=False), lambda: begin(texts))
+    guided = Guided(model, torch.tensor(2.5))
+    captured = CapturedDecoder(guided, graphs=False)
+    for scale in (2.5, 0.5):  # what was captured once follows the text more or less closely
+        guided.scale.fill_(scale)
+        same(guided, captured, lambda: GuidedState(begin(texts.repeat_interleave(2, dim=0))))
 
 
 @check

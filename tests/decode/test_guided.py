@@ -28,7 +28,7 @@ class Saying:
 
 def guided(rows: int, scale: float) -> tuple[Tensor, GuidedState, Guided]:
     numbers = torch.randn(2 * rows, 5, generator=torch.Generator().manual_seed(0))
-    return numbers, GuidedState(Remembered(numbers)), Guided(Saying(), scale)
+    return numbers, GuidedState(Remembered(numbers)), Guided(Saying(), torch.tensor(scale))
 
 
 def test_logits_move_from_those_without_the_text_through_those_with_it() -> None:

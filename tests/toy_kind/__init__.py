@@ -132,7 +132,7 @@ def look(run: Run, image: Run, /) -> None:
 
 
 class StripesServing(Serving):
-    takes = "image"
+    takes, does = "image", "tells stripes"
 
     def predict(self, tool: Any, jobs: Any, steps: Any) -> None:
         for job in jobs:

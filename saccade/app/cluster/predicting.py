@@ -167,14 +167,14 @@ def _decode(path: Path, name: str, short: int) -> UInt8[Tensor, "3 H W"]:
     return pixels_of(path, name=name, short=short)
 
 
-class Rows(NamedTuple):
+class RayRows(NamedTuple):
     """What Ray reads, under the name `given`, and how many there are."""
 
     data: Any
     total: int
 
 
-def _texts(given: tuple[str, ...]) -> Rows:
+def _texts(given: tuple[str, ...]) -> RayRows:
     """Lines and records; a first pass of our own refuses bad ones."""
     ray_data, count, whole = _quiet_data(), 0, None
     for name in given:
@@ -192,10 +192,10 @@ def _texts(given: tuple[str, ...]) -> Rows:
             data = ray_data.read_text(str(path.resolve()), drop_empty_lines=False)
         whole = data if whole is None else whole.union(data)
     assert whole is not None
-    return Rows(whole.rename_columns({"text": "given"}), count)
+    return RayRows(whole.rename_columns({"text": "given"}), count)
 
 
-def _images(given: tuple[str, ...]) -> Rows:
+def _images(given: tuple[str, ...]) -> RayRows:
     """Names of images; each is read where it is looked at."""
     check_images(given)
     names = list[dict[str, str]]()
@@ -205,7 +205,7 @@ def _images(given: tuple[str, ...]) -> Rows:
             raise DataError(f"{name} is no file of an image; --ray reads files and folders of them")
         names.append({"given": name, "path": str(path.resolve())})
     blocks = -(-len(names) // BATCH["image"])
-    return Rows(_quiet_data().from_items(names, override_num_blocks=blocks), len(names))
+    return RayRows(_quiet_data().from_items(names, override_num_blocks=blocks), len(names))
 
 
 def _quiet_data() -> Any:

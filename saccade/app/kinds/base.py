@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_c
 from torch import nn
 
 from saccade.app.look.settings import LookSettings
+from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
 from saccade.attention.look.watching import head_counts
 from saccade.decode.engine import Decoding
@@ -82,11 +83,17 @@ class Serving(ABC):
 
     takes: ClassVar[Takes] = "text"
     draws: ClassVar[bool] = False  # unless a search is asked for; else the other way round
-    thresholds: ClassVar[bool] = False  # whether a request may say how likely answers must be
     pairs: ClassVar[bool] = False  # whether each image comes with a text
+    does: str  # what runs of the kind do, in a refusal
+    uses: ClassVar[frozenset[str]] = frozenset()  # settings of a request beside what is given
+    instead: ClassVar[Mapping[str, str]] = {}  # the way out where one is of no use, if there is any
 
-    def refuse(self, run: str, fields: PredictFields) -> None:  # noqa: B027
+    def refuse(self, run: str, fields: PredictFields) -> None:
         """Refuse settings that runs of this kind have no use for."""
+        for name in fields.changed(draws=self.draws):
+            if name not in self.uses:
+                way_out = self.instead.get(name, f"leave {name} out")
+                raise invalid(f"{run} {self.does}: {way_out}", name)
 
     def looks(self, model: nn.Module) -> bool:
         """Whether there is anything to look at."""

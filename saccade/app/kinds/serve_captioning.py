@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -12,10 +13,9 @@ from saccade.app.look.captioning.document import caption_document
 from saccade.app.look.images import SIDE, ShownImage
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.steps import (
-    PredictFields,
+    WRITING,
     ServedJob,
     Steps,
-    refuse_writing,
     search_together,
     with_others,
 )
@@ -27,9 +27,11 @@ class CaptioningServing(Serving):
     """Images of several requests are captioned together."""
 
     takes = "image"
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        refuse_writing(f"{run} captions images", fields)
+    does = "captions images"
+    uses = WRITING
+    instead = MappingProxyType(
+        {"count": "ask for n_best instead of count", "most_tokens": "it ends by itself"}
+    )
 
     def predict(self, tool: ImageCaptioner, jobs: Sequence[ServedJob], steps: Steps) -> None:
         def search(given: list[Any], on_step: OnStep) -> Iterator[tuple[int, WrittenCaption]]:

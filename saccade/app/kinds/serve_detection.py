@@ -12,8 +12,7 @@ from saccade.app.kinds.detecting import PixelObject, in_pixels
 from saccade.app.look.detection import BoxedImage, object_document, objects_text
 from saccade.app.look.images import LONGEST, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings
-from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.app.serve.steps import ServedJob, Steps
 from saccade.tasks.detection.detector import LIKELY, ObjectDetector
 
 IN_FULL = 1 << 20  # pixels: as large as it came
@@ -30,18 +29,8 @@ class DetectionServing(Serving):
     """Images of several requests are looked through together."""
 
     takes = "image"
-    thresholds = True
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "count": fields.count > 1,
-            "n_best": fields.n_best > 1,
-            "beam": fields.beam is not None,
-            "sample": bool(fields.sample),
-            "most_tokens": fields.most_tokens is not None,
-        }
-        for name in (name for name, given in asked.items() if given):
-            raise invalid(f"{run} finds objects and writes nothing: leave {name} out", name)
+    does = "finds objects and writes nothing"
+    uses = frozenset(("threshold", "stream"))
 
     def looks(self, model: nn.Module) -> bool:
         return True  # queries always look at the image

@@ -14,7 +14,7 @@ from saccade.app.look.joint.document import pair_document
 from saccade.app.look.joint.subject import PairSubject
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.app.serve.steps import ServedJob, Steps
 from saccade.errors import DataError
 from saccade.tasks.joint.pairs import BEST, PairImage, PairTool, RegionBoxes
 
@@ -49,20 +49,11 @@ class JointServing(Serving):
 
     takes = "image"
     pairs = True
+    uses = frozenset(("n_best", "stream"))
 
     def __init__(self, does: str, *, chooses: bool = False) -> None:
-        self._does = does  # what runs of the kind do, in a refusal
+        self.does = f"{does} and writes nothing"
         self._chooses = chooses  # whether a text is sentences with tabs between them
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "count": fields.count > 1,
-            "beam": fields.beam is not None,
-            "sample": bool(fields.sample),
-            "most_tokens": fields.most_tokens is not None,
-        }
-        for name in (name for name, given in asked.items() if given):
-            raise invalid(f"{run} {self._does} and writes nothing: leave {name} out", name)
 
     def looks(self, model: nn.Module) -> bool:
         return True  # both streams always look at one another

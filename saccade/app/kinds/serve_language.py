@@ -1,14 +1,14 @@
 """How language models answer requests."""
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from saccade.app.kinds.base import Serving
 from saccade.app.look.language import language_document
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.draft import Draft
-from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length, figures
+from saccade.app.serve.steps import WRITING, ServedJob, Steps, check_length, figures
 from saccade.tasks.language.writer import Writer
 
 
@@ -16,10 +16,9 @@ class LanguageServing(Serving):
     """Prompt by prompt: what is drawn for one never depends on another."""
 
     draws = True
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        if fields.n_best > 1:
-            raise invalid(f"{run} is a language run: ask for count instead of n_best", "n_best")
+    does = "is a language run"
+    uses = WRITING - {"n_best"} | {"count", "most_tokens"}
+    instead = MappingProxyType({"n_best": "ask for count instead of n_best"})
 
     def check(self, run: str, tool: Writer, given: str) -> int:
         return check_length(run, len(tool.begin(given)), tool.reach)

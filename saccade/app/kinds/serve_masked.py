@@ -7,7 +7,7 @@ from saccade.app.kinds.base import Serving
 from saccade.app.look.masked import masked_document
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps, check_length
+from saccade.app.serve.steps import ServedJob, Steps, check_length
 from saccade.errors import DataError
 from saccade.tasks.masked.blanks import FilledText
 from saccade.tasks.masked.filler import BlankFiller
@@ -18,15 +18,8 @@ BEST = 5  # words for each blank, where a request does not say how many
 class MaskedServing(Serving):
     """Texts of several requests are read together."""
 
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "count": fields.count > 1,
-            "beam": fields.beam is not None,
-            "sample": bool(fields.sample),
-            "most_tokens": fields.most_tokens is not None,
-        }
-        for name in (name for name, given in asked.items() if given):
-            raise invalid(f"{run} fills blanks and writes nothing else: leave {name} out", name)
+    does = "fills blanks and writes nothing else"
+    uses = frozenset(("n_best", "stream"))
 
     def check(self, run: str, tool: BlankFiller, given: str) -> int:
         """A text without blanks is refused later: it can be looked at."""

@@ -12,7 +12,7 @@ from saccade.app.look.classification import Subject, class_document
 from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.app.serve.steps import ServedJob, Steps
 from saccade.errors import DataError
 from saccade.tasks.classification.classifier import ImageClassifier
 from saccade.tasks.guesses import best_guesses
@@ -39,16 +39,8 @@ class MatchingServing(Serving):
 
     takes = "image"
     pairs = True
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "count": fields.count > 1,
-            "beam": fields.beam is not None,
-            "sample": bool(fields.sample),
-            "most_tokens": fields.most_tokens is not None,
-        }
-        for name in (name for name, given in asked.items() if given):
-            raise invalid(f"{run} compares and writes nothing: leave {name} out", name)
+    does = "compares and writes nothing"
+    uses = frozenset(("n_best", "stream"))
 
     def looks(self, model: nn.Module) -> bool:
         return True  # without attention there is Grad-CAM

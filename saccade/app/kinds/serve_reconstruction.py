@@ -10,8 +10,7 @@ from torch import Tensor
 from saccade.app.kinds.base import DecodeImage, Serving
 from saccade.app.look.draw.png import png_bytes
 from saccade.app.look.images import pillow_image
-from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.app.serve.steps import ServedJob, Steps
 from saccade.tasks.reconstruction.reconstructor import Reconstructed, Reconstructor
 
 
@@ -19,17 +18,8 @@ class ReconstructionServing(Serving):
     """Images of several requests are told by codes together. There is nothing to look at."""
 
     takes = "image"
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "count": fields.count > 1,
-            "n_best": fields.n_best > 1,
-            "beam": fields.beam is not None,
-            "sample": bool(fields.sample),
-            "most_tokens": fields.most_tokens is not None,
-        }
-        for name in (name for name, given in asked.items() if given):
-            raise invalid(f"{run} tells images by codes and writes nothing: leave {name} out", name)
+    does = "tells images by codes and writes nothing"
+    uses = frozenset(("stream",))
 
     def predict(self, tool: Reconstructor, jobs: Sequence[ServedJob], steps: Steps) -> None:
         given: list[Tensor] = [one for job in jobs for one in job.work.given]

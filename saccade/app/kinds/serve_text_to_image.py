@@ -11,7 +11,7 @@ from saccade.app.look.settings import LookSettings
 from saccade.app.look.text_to_image import DrawnSubject, drawn_document
 from saccade.app.serve.draft import Draft
 from saccade.app.serve.http.errors import RequestError, invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.app.serve.steps import ServedJob, Steps
 from saccade.errors import DataError
 from saccade.tasks.text_to_image.drawer import Drawing, ImageDrawer
 from saccade.tasks.text_to_image.task import FRAME
@@ -23,18 +23,8 @@ class TextToImageServing(Serving):
     """
 
     draws = True
-
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "beam": fields.beam is not None,
-            "n_best": fields.n_best > 1,
-            "sample": fields.sample is False,
-            "most_tokens": fields.most_tokens is not None,
-            "stream": fields.stream,
-        }
-        for name in (name for name, given in asked.items() if given):
-            why = "come whole" if name == "stream" else "are drawn at random"
-            raise invalid(f"{run} draws images, which {why}: leave {name} out", name)
+    does = "draws images, each whole and at random"
+    uses = frozenset(("count", "temperature", "top_k", "top_p", "seed", "guidance"))
 
     def check(self, run: str, tool: ImageDrawer, given: str) -> int:
         """Its words, and the codes that are drawn for them."""
@@ -74,7 +64,7 @@ def _drawn(tool: ImageDrawer, prompt: str, job: ServedJob, steps: Steps) -> list
     if job.gone:
         return []
     names = ("temperature", "top_k", "top_p", "seed")
-    how = Drawing(**{name: vars(work.how)[name] for name in names})
+    how = Drawing(**{name: vars(work.how)[name] for name in names}, guidance=work.guidance)
     silent = Draft(lambda tokens: "", work.how)
     on_step = steps.on_step([job] * tool.batch, [silent] * tool.batch)
     drawn = tool.draw([prompt] * work.count, how, on_step=on_step)

@@ -1,6 +1,7 @@
 """How translators answer requests."""
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from saccade.app.kinds.base import Serving
@@ -8,11 +9,10 @@ from saccade.app.look.settings import LookSettings
 from saccade.app.look.translation import translation_document
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import (
-    PredictFields,
+    WRITING,
     ServedJob,
     Steps,
     check_length,
-    refuse_writing,
     search_together,
     with_others,
 )
@@ -23,8 +23,11 @@ from saccade.tasks.translation.translator import Translated, Translator
 class TranslationServing(Serving):
     """Sentences of several requests are searched for together."""
 
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        refuse_writing(f"{run} translates", fields)
+    does = "translates"
+    uses = WRITING
+    instead = MappingProxyType(
+        {"count": "ask for n_best instead of count", "most_tokens": "it ends by itself"}
+    )
 
     def check(self, run: str, tool: Translator, given: str) -> int:
         if not given.strip():

@@ -8,7 +8,7 @@ from saccade.app.look.document import LookDocument
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.understanding.document import understanding_document
 from saccade.app.serve.http.errors import invalid
-from saccade.app.serve.steps import PredictFields, ServedJob, Steps
+from saccade.app.serve.steps import ServedJob, Steps
 from saccade.errors import DataError
 from saccade.tasks.understanding.classifier import BEST, TextAnswer, TextClassifier
 
@@ -16,15 +16,8 @@ from saccade.tasks.understanding.classifier import BEST, TextAnswer, TextClassif
 class UnderstandingServing(Serving):
     """Texts of several requests are read together; the two of a pair have a tab between them."""
 
-    def refuse(self, run: str, fields: PredictFields) -> None:
-        asked = {
-            "count": fields.count > 1,
-            "beam": fields.beam is not None,
-            "sample": bool(fields.sample),
-            "most_tokens": fields.most_tokens is not None,
-        }
-        for name in (name for name, given in asked.items() if given):
-            raise invalid(f"{run} understands texts and writes nothing: leave {name} out", name)
+    does = "understands texts and writes nothing"
+    uses = frozenset(("n_best", "stream"))
 
     def classes(self, tool: TextClassifier, given: Any) -> Sequence[str]:
         return tool.labels.names

@@ -40,10 +40,10 @@ def predict_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         what = run.serving.takes
         raise invalid(f"a stream is of one {what}: {what} must be no list, and count 1", "stream")
     run.serving.refuse(run.name, wanted)
-    _check_threshold(run, wanted.threshold)
     how = _decoding(wanted, run.serving.draws, settings)
     most = wanted.most_tokens or min(MOST_TOKENS, settings.most_tokens)
-    work = PredictJob(asked.given, how, wanted.count, most, wanted.stream, wanted.threshold)
+    more = wanted.threshold, wanted.guidance
+    work = PredictJob(asked.given, how, wanted.count, most, wanted.stream, *more)
     together = not run.serving.draws
     written = 0 if together else work.most_tokens * len(work.given)
     units = float((tokens + written) * work.count * how.beam)
@@ -91,7 +91,8 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
         if not one.serving.looks(one.tool.model):
             raise invalid(f"{one.name} has no attention to look at", "run")
         _check_class(one, wanted.of, given)
-        _check_threshold(one, wanted.threshold)
+        if wanted.threshold is not None and "threshold" not in one.serving.uses:
+            raise invalid(f"{one.name} {one.serving.does}: leave threshold out", "threshold")
         for zoom in wanted.zoom:
             if zoom.site not in known:
                 there = ", ".join(known)
@@ -114,11 +115,6 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
     written = wanted.most_tokens * len(both) if run.serving.draws else 0
     units = float((tokens + written) * wanted.beam)
     return Job(LookJob(given, how, compare), units=units, name=name)
-
-
-def _check_threshold(run: ServedRun, threshold: float | None) -> None:
-    if threshold is not None and not run.serving.thresholds:
-        raise invalid(f"{run.name} finds no objects: leave threshold out", "threshold")
 
 
 def _check_class(run: ServedRun, of: str | None, given: Any) -> None:

@@ -18,6 +18,7 @@ MOST_ZOOMS = 16
 MOST_BOXES = 100
 
 
+GIVEN = ("run", "text", "image", "boxes")  # what a request is about
 Image = str | bytes  # base64 in JSON; the file itself in a form
 Boxes = list[list[float]]  # left, top, right, bottom in pixels
 
@@ -48,7 +49,16 @@ class PredictRequest(_Request):
     count: int = 1
     most_tokens: int | None = None
     threshold: float | None = None
+    guidance: float = 1.0
     stream: bool = False
+
+    def changed(self, *, draws: bool) -> list[str]:
+        """The names of settings that are other than usual for runs that draw, or do not."""
+        usual = {name: field.default for name, field in type(self).model_fields.items()}
+        asked = {name: value for name, value in self if name not in GIVEN}
+        if self.sample == draws:
+            del asked["sample"]
+        return [name for name, value in asked.items() if value != usual[name]]
 
 
 class Zoom(_Request):
@@ -119,6 +129,7 @@ def _predict(settings: ServeSettings) -> Fields:
     penalty = Field(1.0, ge=0, le=10, description="a number from 0 to 10")
     top_k = Field(0, ge=0, le=1_000_000, description="a whole number from 0 (no cut) to 1000000")
     top_p = Field(1.0, gt=0, le=1, description="a number above 0 and at most 1")
+    guidance = Field(1.0, ge=0, le=100, description="a number from 0 to 100; 1 leaves it out")
     return {
         "text": (str | list[str] | None, text),
         "image": (Image | list[Image] | None, image),
@@ -128,6 +139,7 @@ def _predict(settings: ServeSettings) -> Fields:
         "temperature": (float, _temperature(1.0)),
         "top_k": (int, top_k),
         "top_p": (float, top_p),
+        "guidance": (float, guidance),
         "count": (int, _whole(1, settings.count)),
         "most_tokens": (int | None, _whole(None, settings.most_tokens)),
         "stream": (bool, Field(False, description="true or false")),

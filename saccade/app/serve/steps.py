@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from saccade.app.serve.draft import Draft
-from saccade.app.serve.http.errors import RequestError, invalid
+from saccade.app.serve.http.errors import RequestError
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Candidate, OnStep
 
@@ -24,6 +24,23 @@ class PredictJob:
     most_tokens: int
     stream: bool
     threshold: float | None = None
+    guidance: float = 1.0
+
+
+# Settings of runs that search for words, or draw them.
+WRITING = frozenset(
+    (
+        "beam",
+        "n_best",
+        "length_penalty",
+        "sample",
+        "temperature",
+        "top_k",
+        "top_p",
+        "seed",
+        "stream",
+    )
+)
 
 
 @runtime_checkable
@@ -40,14 +57,11 @@ class ServedJob(Protocol):
 
 @runtime_checkable
 class PredictFields(Protocol):
-    """What a request may ask for beside its text or image."""
+    """What a request asks for beside its text or image."""
 
-    count: int
-    n_best: int
-    beam: int | None
-    sample: bool | None
-    most_tokens: int | None
-    stream: bool
+    def changed(self, *, draws: bool) -> list[str]:
+        """The names of settings that are other than usual for runs that draw, or do not."""
+        ...
 
 
 @runtime_checkable
@@ -103,14 +117,6 @@ def _finish_if_whole(
     rows = [row for row, owner in enumerate(owners) if owner is job]
     if all(row in made for row in rows):
         job.finish([made[row] for row in rows])
-
-
-def refuse_writing(who: str, fields: PredictFields) -> None:
-    """Of those that end by themselves."""
-    if fields.count > 1:
-        raise invalid(f"{who}: ask for n_best instead of count", "count")
-    if fields.most_tokens is not None:
-        raise invalid(f"{who}: it ends by itself", "most_tokens")
 
 
 def check_length(run: str, tokens: int, longest: int | None) -> int:

@@ -77,7 +77,7 @@ class ImageDrawer:
         self.device = next(model.parameters()).device
         self.dvae = dvae.eval().to(self.device)
         self.decoders = DecoderCache(self.model)
-        self._guided: tuple[Any, float, CapturedDecoder] | None = None
+        self._guided: tuple[Guided, CapturedDecoder | None] | None = None
 
     @property
     def batch(self) -> int:
@@ -173,12 +173,11 @@ class ImageDrawer:
         model, captured = self.decoders.decoder(precision), self.decoders.captured(precision)
         if how.guidance == 1:
             return model, captured
-        guided = Guided(model, how.guidance)
-        if captured is None:
-            return guided, None
-        if self._guided is None or self._guided[:2] != (model, how.guidance):
-            self._guided = model, how.guidance, CapturedDecoder(guided)
-        return guided, self._guided[2]
+        if self._guided is None or self._guided[0].model is not model:
+            guided = Guided(model, torch.ones((), device=self.device))
+            self._guided = guided, None if captured is None else CapturedDecoder(guided)
+        self._guided[0].scale.fill_(how.guidance)
+        return self._guided
 
     @torch.inference_mode()
     def images(self, drawn: Sequence[Drawn]) -> UInt8[Tensor, "B 3 H W"]:

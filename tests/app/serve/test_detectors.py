@@ -93,7 +93,7 @@ def test_what_is_of_writing_is_refused(server: LocalServer, field: str) -> None:
 
 def test_who_finds_no_objects_refuses_a_threshold(server: LocalServer) -> None:
     (raw,) = images(1)
-    told = 422, "threshold", "teller finds no objects: leave threshold out"
+    told = 422, "threshold", "teller captions images: leave threshold out"
     assert error(as_json(server, raw, run="teller", threshold=0.5)) == told
 
 

@@ -228,7 +228,7 @@ def test_guidance_moves_away_from_what_is_said_without_a_text(drawer: ImageDrawe
     _, state = decoder.read(tokens[:, :-1], decoder.start(2))
     z, _ = decoder.step(tokens[:, -1], state)
     _, state = decoder.read(tokens[:, :-1], decoder.start(2))
-    guided, _ = Guided(decoder, 2.0).step(tokens[:1, -1], GuidedState(state))
+    guided, _ = Guided(decoder, torch.tensor(2.0)).step(tokens[:1, -1], GuidedState(state))
     torch.testing.assert_close(guided[0], z[1] + 2 * (z[0] - z[1]))
 
 

@@ -1,8 +1,17 @@
 """Every test runs with the shapes and types of saccade checked, and without chance."""
 
+import gc
+import os
+from collections.abc import Generator
+
+import pytest
 import torch
 from hypothesis import settings
 from jaxtyping import install_import_hook
+
+from tests.shape_checks import check_calls
+
+FAST = 6.0  # seconds of computing: the machine may be a slow one, and busy
 
 # All of saccade but the readers and lingua, which have no tensors and would be ten times slower.
 WITH_TENSORS = "app attention blocks config decode metrics models tasks train"
@@ -10,9 +19,29 @@ DATA = "batches images mixed ragged rows shapes.drawing vocabulary"
 names = [*WITH_TENSORS.split(), *(f"data.{name}" for name in DATA.split())]
 # A checked module hides from Triton's compiler what its kernels name, so a GPU goes without.
 if not torch.cuda.is_available():
-    install_import_hook([f"saccade.{name}" for name in names], "beartype.beartype")
+    check_calls([f"saccade.{name}" for name in names])
     # These hold protocols, which have no bodies to check, and beartype cannot read their `Self`.
     install_import_hook(["saccade.tasks.base", "saccade.decode.protocol"], None)
 torch.set_num_threads(1)  # sums in one order, and two cores are shared with the processes we start
 settings.register_profile("saccade", deadline=None, derandomize=True, max_examples=40)
-settings.load_profile("saccade")
+settings.register_profile("fast", settings.get_profile("saccade"), max_examples=12)
+gc.disable()  # while everything is imported: none of that is garbage
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("fast" if config.option.markexpr == "not slow" else "saccade")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # none of that is garbage, and need not be looked through again
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Time on the clock would depend on what else runs: this is that of the processor."""
+    before = sum(os.times()[:4])  # of the processes that it started and waited for as well
+    yield
+    seconds = sum(os.times()[:4]) - before
+    if seconds > FAST and item.get_closest_marker("slow") is None:
+        pytest.fail(f"it computes for {seconds:.1f} s: make it cheaper, or mark it slow")

@@ -1,6 +1,7 @@
 """One way down, one idea per file, and no drawer for odds and ends."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,22 +23,25 @@ FILES = sorted((ROOT / "saccade").rglob("*.py"))
 EVERY_FILE = [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]
 
 
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All of a file's syntax tree; no test changes it."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """The full name of everything a file imports, wherever in the file it does so."""
     names: set[str] = set()
     package = path.relative_to(ROOT).with_suffix("").parts
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             above = package[: -node.level] if node.level else ()
             base = ".".join([*above, *([node.module] if node.module else [])])
             names |= {f"{base}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def layer(name: str) -> str | None:
@@ -77,7 +81,7 @@ def test_files_are_short() -> None:
 def long_functions(path: Path) -> dict[str, int]:
     """Functions of more than 40 lines, their docstrings not counted."""
     found: dict[str, int] = {}
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             lines = node.end_lineno - node.lineno + 1
@@ -126,7 +130,7 @@ def test_saccade_does_not_need_what_only_tests_need() -> None:
 def test_no_two_classes_share_a_name() -> None:
     places: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(named(path))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -147,7 +151,7 @@ def homes(kind: str) -> tuple[str, ...]:
 def calls(path: Path, name: str) -> list[ast.Call]:
     return [
         node
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
     ]
 
@@ -188,7 +192,7 @@ def test_no_class_is_known_by_the_spelling_of_its_name() -> None:
         f"{named(path)}:{node.lineno}: {ast.unparse(node)}"
         for path in FILES
         if path.relative_to(ROOT / "saccade").parts[:3] != OTHERS_MODELS
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Compare)
         and any(
             isinstance(side, ast.Attribute) and side.attr == "__name__"

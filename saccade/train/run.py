@@ -213,10 +213,11 @@ def _make_ready(
     """The data, and the recipe with the sizes that they decide."""
     recipe.task.check(recipe.model)
     smallest = recipe.task.smallest(recipe.model)
-    check_fine_tuning(outline(smallest), recipe)
+    model = outline(smallest)
+    check_fine_tuning(model, recipe)
     check_memory(smallest, recipe.train, world.device, world.size)
-    rate_scales(outline(smallest), recipe.train)  # refuses a model without layers in order
-    check_layout(outline(smallest), recipe.train, world.size)
+    rate_scales(model, recipe.train)  # refuses a model without layers in order
+    check_layout(model, recipe.train, world.size)
     watch(Note(recipe.task.announcement))
     task = make_task(recipe, folder, watch, begin=begin)
     recipe = replace(recipe, model=task.fit(recipe.model))

@@ -288,6 +288,7 @@ def test_eval_of_a_users_pictures_has_the_scores_that_need_no_truth(
     assert "has no 'winter' split" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_eval_asks_a_captioner_about_groups_that_it_was_not_trained_with(
     captioner: Path, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:

@@ -228,6 +228,7 @@ def test_eval_gives_the_figures_of_coco_and_draws_them(
         assert image.size[0] > 200
 
 
+@pytest.mark.slow
 def test_eval_keeps_its_figures_and_scores_other_data(
     detector: Path, images: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:

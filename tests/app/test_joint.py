@@ -17,6 +17,7 @@ from saccade.errors import ConfigError, DataError, RunError
 from tests.app.joint_runs import BOXES, joint_run, write_images
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
+from tests.marks import one_fast
 from tests.tasks.joint.made import user_questions
 from tests.tasks.joint.pair_tools import ANSWERS
 from tests.train.small import rewrite
@@ -46,7 +47,7 @@ def rows(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_fast(KINDS))
 def test_python_says_of_many_what_it_says_of_each(
     joint: dict[str, Path], images: Path, kind: str
 ) -> None:
@@ -242,7 +243,7 @@ def test_blanks_are_filled(joint: dict[str, Path], images: Path, capsys: Capture
     assert (code, out) == (0, f"{found.text}\t{found.fits:.4f}\n  {words}\n")
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", one_fast(EVERY))
 def test_eval_prints_a_table_keeps_it_and_gives_json(
     joint: dict[str, Path], kind: str, tmp_path: Path, capsys: Capture
 ) -> None:

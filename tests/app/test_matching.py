@@ -184,6 +184,7 @@ def document(page: Path) -> Any:
     return json.loads(text[text.index(">", start) + 1 : text.index("</script>", start)])
 
 
+@pytest.mark.slow
 def test_a_page_tells_the_captions_of_a_split_from_one_another(
     matcher: Path, tmp_path: Path, capsys: Capture
 ) -> None:

@@ -30,6 +30,7 @@ from tests.app.look.reading import values
 from tests.app.serve.serving import LocalServer
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
+from tests.marks import one_fast
 from tests.tasks.text_to_image.drawers import PROMPT, TINY_DALLE, TINY_DVAE
 
 OTHER = "a blue square"
@@ -326,7 +327,7 @@ def test_a_small_budget_keeps_the_mean_of_heads_and_says_so(
         np.testing.assert_allclose(mean[0], every.mean(axis=0), atol=0.005)
 
 
-@pytest.mark.parametrize("ending", ["html", "png", "svg", "json"])
+@pytest.mark.parametrize("ending", one_fast(["html", "png", "svg", "json"]))
 def test_a_look_is_drawn_of_the_image_that_predict_draws(
     ending: str, drawer: Path, model: TextToImageModel, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -349,6 +350,7 @@ def test_a_look_is_drawn_of_the_image_that_predict_draws(
         assert path.stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_a_look_has_layers_and_heads(model: TextToImageModel) -> None:
     (one,) = model.predict(PROMPT)
     mean, layer = one.look(), one.look(layer=1)

@@ -20,6 +20,7 @@ from saccade.tasks import KINDS
 from saccade.train.recipes import RECIPES, recipe
 from saccade.train.run import TrainingOutcome
 from saccade.train.settings import TrainSettings
+from tests.marks import one_fast
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -147,7 +148,7 @@ def test_a_preset_can_be_trained(monkeypatch: Patch, capsys: Capture) -> None:
     assert "of the size gpt-nano" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("name", ["transformer", "gpt2", "rnn-attention"])
+@pytest.mark.parametrize("name", one_fast(["transformer", "gpt2", "rnn-attention"]))
 def test_sizes_are_those_of_the_vocabulary_that_is_told(
     name: str, monkeypatch: Patch, capsys: Capture
 ) -> None:

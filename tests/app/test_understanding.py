@@ -21,6 +21,7 @@ from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
 from tests.app.understanders import tiny_understander, trained_understander, write_glue
 from tests.data.glue_made import glue_folder, lines
+from tests.marks import one_fast
 from tests.tasks.understanding.texts import sentence, settings_for
 from tests.train.small import rewrite
 
@@ -127,7 +128,7 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_said(
     assert "cut: 1 of the texts, of which the run reads 32 tokens" in err
 
 
-@pytest.mark.parametrize("kind", ["classes", "number", "labels", "tags", "pairs"])
+@pytest.mark.parametrize("kind", one_fast(["classes", "number", "labels", "tags", "pairs"]))
 def test_eval_has_the_figures_of_each_kind(
     kind: str, runs: dict[str, Path], tmp_path: Path, capsys: Capture
 ) -> None:
@@ -222,7 +223,7 @@ def test_a_run_of_other_data_writes_no_submission(runs: dict[str, Path], capsys:
     assert (code, "was not trained on a task of GLUE; leave --submission out" in err) == (2, True)
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "json", "html"])
+@pytest.mark.parametrize("ending", one_fast(["png", "svg", "json", "html"]))
 def test_a_look_is_written_in_every_form(
     ending: str, runs: dict[str, Path], tmp_path: Path, capsys: Capture
 ) -> None:

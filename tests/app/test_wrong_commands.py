@@ -31,6 +31,7 @@ from tests.app.wrong_reconstruction_commands import RECONSTRUCTION
 from tests.app.wrong_scale_commands import SCALE
 from tests.app.wrong_start_commands import STARTS
 from tests.app.wrong_text_commands import UNDERSTANDING
+from tests.marks import slow
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
@@ -149,32 +150,56 @@ def objection(error: str) -> list[str]:
     return lines[[line.startswith("saccade: ") for line in lines].index(True) :]
 
 
-@pytest.mark.parametrize("wrong", EVERY, ids=lambda wrong: wrong.line.replace("\x1b", "ESC")[:70])
-def test_a_mistake_gives_one_line_and_its_way_out_works(
+@pytest.fixture
+def mistaken(
     wrong: Wrong,
     runs: dict[str, Path],
     workshop: Path,
     monkeypatch: Patch,
     capsys: Capture,
     tmp_path: Path,
-) -> None:
+) -> str:
+    """What is said on the error stream, in a workshop of its own."""
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     for kind in ("captioning", "classification", "detection", "understanding", "joint"):
         monkeypatch.setattr(f"saccade.tasks.{kind}.data.HELD_BACK", 4)
+    monkeypatch.setattr("saccade.tasks.reconstruction.data.HELD_BACK", 12)
     monkeypatch.setattr("saccade.tasks.masked.task.HELD_BACK", 40)
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     assert say(wrong.line.format(**runs), wrong.typed, monkeypatch) in (1, 2)
-    captured = capsys.readouterr()
-    told = objection(captured.err)
-    assert wrong.says in captured.err
-    assert "Traceback" not in captured.err
-    assert "\x1b" not in captured.err
+    return capsys.readouterr().err
+
+
+def shown(wrong: Wrong) -> str:
+    return wrong.line.replace("\x1b", "ESC")[:70]
+
+
+@pytest.mark.parametrize("wrong", EVERY, ids=shown)
+def test_a_mistake_gives_one_line(wrong: Wrong, mistaken: str) -> None:
+    told = objection(mistaken)
+    assert wrong.says in mistaken
+    assert "Traceback" not in mistaken
+    assert "\x1b" not in mistaken
     report = "bad row" in told[0]  # the first bad rows of data are listed below it
     assert len(told) == 1 or (report and len(told) <= 13)
-    if wrong.way_out:
-        code = say(wrong.way_out.format(**runs), wrong.typed, monkeypatch)
-        assert code == 0, capsys.readouterr().err
+
+
+# The first of each command and of what it is told first, such as the recipe or the kind of run.
+WAYS_OUT = {(*wrong.way_out.split()[:2],): wrong for wrong in reversed(EVERY) if wrong.way_out}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [wrong if wrong in WAYS_OUT.values() else slow((wrong,)) for wrong in EVERY if wrong.way_out],
+    ids=shown,
+)
+def test_its_way_out_works_where_the_mistake_was_made(
+    wrong: Wrong, mistaken: str, runs: dict[str, Path], monkeypatch: Patch, capsys: Capture
+) -> None:
+    assert wrong.says in mistaken
+    code = say(wrong.way_out.format(**runs), wrong.typed, monkeypatch)
+    assert code == 0, capsys.readouterr().err
 
 
 def test_the_table_is_long_and_has_no_row_twice() -> None:

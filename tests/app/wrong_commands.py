@@ -24,10 +24,11 @@ RNN = f"train rnn-lm --sentences 20 --model.width 8 {SMALL}"
 RNN2 = f"train rnn-attention --data corpus --vocabulary 300 --model.width 8 {SMALL}"
 PAIRS = f"{RNN2} --source en --target de --train.batch-tokens 256"
 
+LONG = 100 * "我们"
 CAPTION = f"train show-attend-tell --scenes 4 --image 32 --model.width 8 --model.hidden 8 {SMALL}"
 
 COMMANDS = [
-    Wrong("fly", "there is no command 'fly'; there are: train, eval", "list --json"),
+    Wrong("fly", "there is no command 'fly'; there are: train, eval", "describe rnn-lm"),
     Wrong("Predict {tr} hi", "there is no command 'Predict'"),
     Wrong("--foo", "there is no command '--foo'"),
     Wrong("'a\x1b[31mb'", "there is no command 'a\\x1b[31mb'"),
@@ -105,8 +106,8 @@ TRAIN = [
 PREDICT = [
     Wrong("predict --beam 3", "name a run first: saccade predict RUN --beam 3"),
     Wrong("predict nowhere hi", "there is no run at nowhere"),
-    Wrong("predict " + 100 * "我们", "there is no run at 我们", "predict {tr} " + 100 * "我们"),
-    Wrong("predict --text " + 100 * "我们", "name a run first"),
+    Wrong(f"predict {LONG}", "there is no run at 我们", f"predict {{tr}} {LONG} --beam 1"),
+    Wrong(f"predict --text {LONG}", "name a run first"),
     Wrong("predict '' hi", "is not a run"),
     Wrong("predict half hi", "half has no model.safetensors yet"),
     Wrong("predict garbled hi", "garbled/config.json cannot be read"),

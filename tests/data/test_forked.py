@@ -36,6 +36,7 @@ def test_it_ends_when_the_parent_is_killed_and_does_not_hear_ctrl_c() -> None:
     assert not child.is_running()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only there")
 def test_a_process_with_threads_is_forked_without_a_warning_and_its_child_computes() -> None:
     script = """

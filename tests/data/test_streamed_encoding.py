@@ -19,6 +19,7 @@ from saccade.data.streamed_encoding import (
     streamed_pieces,
 )
 from saccade.data.vocabulary import CONTROL, Level, Vocabulary
+from tests.marks import one_fast
 
 TEXTS = [
     "I think, therefore I am: don't you?",
@@ -64,7 +65,7 @@ def read(ragged: Ragged) -> list[list[int]]:
     return [ragged[row].tolist() for row in range(len(ragged))]
 
 
-@pytest.mark.parametrize("trained", TRAINED.values(), ids=map(str, TRAINED))
+@pytest.mark.parametrize("trained", one_fast(TRAINED.values()), ids=map(str, TRAINED))
 @given(several=st.lists(texts_of_words, min_size=1, max_size=3))
 def test_tokens_are_those_of_encoding_all_at_once(
     trained: Vocabulary, several: list[list[str]]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.models.caption.captioner import CaptionerConfig
+from tests.marks import one_fast
 from tests.models import gallery, zoo
 
 OTHERS = ("transformer", "gpt")
@@ -25,7 +26,7 @@ every_captioner = pytest.mark.parametrize(
     "config", gallery.CAPTIONERS.values(), ids=gallery.CAPTIONERS
 )
 every_dtype = pytest.mark.parametrize(
-    "dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"]
+    "dtype", one_fast([torch.bfloat16, torch.float16]), ids=["bfloat16", "float16"]
 )
 
 

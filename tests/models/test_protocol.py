@@ -9,6 +9,7 @@ import torch
 
 from saccade.models import protocol
 from saccade.train.recipes import RECIPES
+from tests.marks import one_fast_of_each
 
 PROTOCOLS = [
     one
@@ -16,8 +17,12 @@ PROTOCOLS = [
     if getattr(one, "_is_protocol", False) and one.__module__ == protocol.__name__
 ]
 
+every_family = pytest.mark.parametrize(
+    "name", one_fast_of_each({name: type(one.model) for name, one in RECIPES.items()})
+)
 
-@pytest.mark.parametrize("name", RECIPES)
+
+@every_family
 def test_what_a_model_offers_is_seen_without_asking_it(name: str) -> None:
     with torch.device("meta"):
         model = RECIPES[name].model.build()

@@ -1,6 +1,7 @@
 """Texts that stream for a score: those that are read at once, of every split."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from saccade.tasks import corpus as corpora
 from saccade.tasks.base import silent
 from saccade.tasks.corpus import CorpusEncoder
 from saccade.tasks.language.task import LanguageSettings, language_part, read_language
+from saccade.tasks.masked import task as masked_task
 from saccade.tasks.masked.task import MaskedSettings, masked_part, read_masked
 
 TEXT = "".join(f"the dog {n} sees a cat\n" for n in range(60))
@@ -44,9 +46,10 @@ def test_what_streams_is_what_is_read(
 ) -> None:
     monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(corpora, "KEPT_FROM", kept_from)
+    monkeypatch.setattr(masked_task, "HELD_BACK", 100)
     data = "" if form == "built-in" else str(data_in(tmp_path / "data", form))
-    language = LanguageSettings(data=data, unit="lines" if unit == "lines" else "stream")
-    masked = MaskedSettings(data=data, unit="lines" if unit == "lines" else "stream")
+    way: Any = {"data": data, "unit": unit, "sentences": 200}
+    language, masked = LanguageSettings(**way), MaskedSettings(**way)
     for part, texts in (
         (language_part(language, split), read_language(language, split)[0]),
         (masked_part(masked, split), read_masked(masked, split)[0]),

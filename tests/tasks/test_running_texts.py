@@ -13,6 +13,7 @@ from saccade.tasks import corpus as corpora
 from saccade.tasks import running_texts
 from saccade.tasks.base import Preparation
 from saccade.tasks.language.task import LanguageModelling, LanguageSettings
+from tests.marks import one_fast
 
 HOW = Preparation(budget=64, seed=3)
 
@@ -33,8 +34,8 @@ TEXT = "".join(
 )
 
 
-@pytest.mark.parametrize("level", ["bpe", "words", "characters"])
-@pytest.mark.parametrize("with_valid", [False, True])
+@pytest.mark.parametrize("level", one_fast(["bpe", "words", "characters"]))
+@pytest.mark.parametrize("with_valid", one_fast([False, True]))
 def test_running_text_is_never_held_and_gives_what_it_gave_when_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: Any, with_valid: bool
 ) -> None:

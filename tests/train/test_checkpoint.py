@@ -51,6 +51,7 @@ def test_save_then_load_is_the_identity(tmp_path: Path) -> None:
             assert loaded.tensors[part][name].dtype == tensor.dtype
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(keep=st.integers(1, 5), count=st.integers(1, 7))
 def test_the_newest_are_kept(keep: int, count: int, tmp_path_factory: Any) -> None:

@@ -24,6 +24,7 @@ from saccade.models.text.transformer import TransformerConfig
 from saccade.train.distributed import choose_device
 from saccade.train.fit import Skipped, Trainer, Update
 from saccade.train.run import make_task
+from tests.marks import one_fast
 
 
 class Float64Refused(TorchDispatchMode):
@@ -62,8 +63,8 @@ MODELS: list[ModelConfig] = [
 
 
 @pytest.mark.usefixtures("unfused")
-@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
-@pytest.mark.parametrize("config", MODELS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("optimizer", one_fast(["adamw", "muon", "lamb"]))
+@pytest.mark.parametrize("config", one_fast(MODELS), ids=lambda one: type(one).__name__)
 def test_an_update_makes_no_float64_and_needs_no_fused_optimizer(
     config: ModelConfig, optimizer: str, data: Path
 ) -> None:

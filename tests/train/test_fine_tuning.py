@@ -22,6 +22,7 @@ from saccade.train.fine_tuning import fine_tune, learning
 from saccade.train.recipe import Recipe
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
+from tests.marks import one_fast
 
 GPT = GptConfig(width=16, depth=3, heads=2, longest=32, dropout=0.1)
 VIT = VitConfig(image=32, patch=8, width=12, depth=2)
@@ -68,7 +69,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("freeze", "blocks"), [(1, {1, 2}), (2, {2}), (3, set()), (99, set())])
+@pytest.mark.parametrize(
+    ("freeze", "blocks"), one_fast([(1, {1, 2}), (2, {2}), (3, set()), (99, set())])
+)
 def test_frozen_blocks_and_what_is_beneath_stay_bit_for_bit(
     freeze: int, blocks: set[int], base: Path, tmp_path: Path
 ) -> None:
@@ -168,7 +171,9 @@ def test_with_lora_above_frozen_blocks_only_those_above_are_adapted(
     assert {name.split(".")[1] for name in moved if name.startswith("decoder")} == {"2"}
 
 
-@pytest.mark.parametrize("how", [{"lora": 3}, {"freeze": 2}, {"lora": 3, "optimizer": "muon"}])
+@pytest.mark.parametrize(
+    "how", one_fast([{"lora": 3}, {"freeze": 2}, {"lora": 3, "optimizer": "muon"}])
+)
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
     how: dict[str, Any], base: Path, tmp_path: Path
 ) -> None:
@@ -199,6 +204,7 @@ def test_another_choice_of_what_learns_is_another_run(base: Path, tmp_path: Path
         train(language(base, lora=2), tmp_path / "run", ignore, change=True)
 
 
+@pytest.mark.slow
 def test_a_run_of_lora_is_a_start_like_any_other(base: Path, tmp_path: Path) -> None:
     train(language(base, lora=3), tmp_path / "first", ignore)
     train(language(tmp_path / "first", steps=1, validate_every=1), tmp_path / "second", ignore)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -25,20 +26,27 @@ from saccade.models.vision.vit import CnnCells, VitConfig
 from saccade.train.muon import Muon
 from saccade.train.optimizer import make_optimizer, rate_scales, set_rate
 from saccade.train.settings import TrainSettings
+from tests.marks import one_fast_of_each
 
 CPU = torch.device("cpu")
 TABLES = ("embedding", "positions", "offsets", "queries", ".attention.down", ".attention.across")
 
 
+every_preset = pytest.mark.parametrize(
+    "name", one_fast_of_each({name: type(one) for name, one in PRESETS.items()})
+)
+
+
+@cache
 def built(config: ModelConfig) -> nn.Module:
-    """Parameters without values: the largest presets are larger than memory."""
+    """Parameters without values: the largest presets are larger than memory. No test changes it."""
     sizes: dict[str, Any] = {"vocabulary": 30}
     known = {field.name for field in fields(config)}
     with torch.device("meta"):
         return replace(config, **{k: v for k, v in sizes.items() if k in known}).build()
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@every_preset
 def test_every_parameter_has_a_role_and_matrices_decay_as_they_always_did(name: str) -> None:
     model = built(PRESETS[name])
     roles = dict(parameter_roles(model))  # which refuses a matrix that nobody declares
@@ -49,7 +57,7 @@ def test_every_parameter_has_a_role_and_matrices_decay_as_they_always_did(name: 
         assert not (free and roles[parameter].matrices), path
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@every_preset
 def test_words_positions_and_pixels_are_not_turned_and_gates_one_by_one(name: str) -> None:
     model = built(PRESETS[name])
     roles = dict(parameter_roles(model))

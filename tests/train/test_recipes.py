@@ -19,6 +19,7 @@ from saccade.train.recipe import (
 )
 from saccade.train.recipes import RECIPES, recipe
 from tests.gpu.corpora import hurried
+from tests.marks import one_fast
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -65,7 +66,8 @@ def test_a_run_can_go_on_by_the_recipe_that_began_it(
 
 
 @pytest.mark.parametrize(
-    "name", ["rnn-lm", "gpt", "transformer", "rnn-seq2seq", "show-attend-tell", "equalizer"]
+    "name",
+    one_fast(["rnn-lm", "gpt", "transformer", "rnn-seq2seq", "show-attend-tell", "equalizer"]),
 )
 def test_a_recipe_knows_what_the_built_in_data_make_of_its_model(
     name: str, monkeypatch: pytest.MonkeyPatch

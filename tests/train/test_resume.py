@@ -30,6 +30,7 @@ from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.run import Note, make_task, train
 from saccade.train.stopping import locked
+from tests.marks import one_fast
 
 STEPS, AT = 24, 15  # the run was broken off in update 17, after the checkpoint of step 15
 
@@ -62,8 +63,10 @@ def config(run: Path) -> dict[str, Any]:
     return json.loads((run / "config.json").read_text())
 
 
-QUICK: list[dict[str, Any]] = [{"learning_rate": 0.5}, {"batch_tokens": 64}, {"ema": 0.0}]
-SLOW: list[dict[str, Any]] = [
+CHANGES: list[dict[str, Any]] = [
+    {"batch_tokens": 64},
+    {"learning_rate": 0.5},
+    {"ema": 0.0},
     {"schedule": "constant", "warmup": 0},
     {"batches": "mixed"},
     {"accumulate": 1},
@@ -73,10 +76,9 @@ SLOW: list[dict[str, Any]] = [
     {"precision": "bfloat16"},
     {"precision": "float64"},
 ]
-CHANGES = [*QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW)]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
+@pytest.mark.parametrize("change", one_fast(CHANGES), ids=str)
 def test_how_to_train_may_change_and_what_follows_is_exact(
     change: dict[str, Any], run: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_change_is_recorded_in_the_run_and_told_by_its_card(run: Path, data: P
     assert config(run)["changes"] == [record, more]
 
 
+@pytest.mark.slow
 def test_a_change_that_touches_no_number_changes_none(
     run: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -120,7 +123,7 @@ def test_a_change_that_touches_no_number_changes_none(
 
 @pytest.mark.parametrize(
     ("change", "first"),
-    [({"accumulate": 1}, 30), ({"learning_rate": 0.5}, 30), ({"batch_tokens": 40}, None)],
+    one_fast([({"accumulate": 1}, 30), ({"learning_rate": 0.5}, 30), ({"batch_tokens": 40}, None)]),
 )
 def test_the_place_in_the_data_stays(
     change: dict[str, Any],
@@ -162,7 +165,7 @@ def changed(recipe: Recipe, part: str, change: dict[str, Any]) -> Recipe:
     return replace(recipe, **{part: replace(vars(recipe)[part], **change)})
 
 
-@pytest.mark.parametrize(("part", "change"), REFUSED, ids=str)
+@pytest.mark.parametrize(("part", "change"), one_fast(REFUSED), ids=str)
 def test_what_makes_it_another_run_is_refused_and_the_ways_out_work(
     part: str, change: dict[str, Any], run: Path, data: Path
 ) -> None:
@@ -209,12 +212,14 @@ def test_a_run_that_is_being_trained_is_not_moved(run: Path, data: Path) -> None
 
 @pytest.mark.parametrize(
     ("part", "change"),
-    [
-        ("model", {"width": 32}),
-        ("task", {"level": "characters"}),
-        ("task", {"lowercase": True, "vocabulary": 9}),
-        ("train", {"learning_rate": 0.5, "seed": 3, "optimizer": "muon"}),
-    ],
+    one_fast(
+        [
+            ("train", {"learning_rate": 0.5, "seed": 3, "optimizer": "muon"}),
+            ("model", {"width": 32}),
+            ("task", {"level": "characters"}),
+            ("task", {"lowercase": True, "vocabulary": 9}),
+        ]
+    ),
     ids=str,
 )
 def test_before_anything_was_trained_everything_may_change(

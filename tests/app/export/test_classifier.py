@@ -25,12 +25,13 @@ from saccade.models.vision.image_encoder import ImageEncoderConfig
 from saccade.tasks.classification.vary import VarySettings
 from tests.app.export.classifier_runs import FAMILIES, NAMES, epsilons, write_run
 from tests.app.test_cli import run as run_command
+from tests.marks import one_fast
 
 IN_TRANSFORMERS = [name for name in FAMILIES if not name.startswith("mvit")]
 IN_TIMM = [name for name in FAMILIES if name != "resnet-50"]
 
 
-@pytest.mark.parametrize("name", IN_TRANSFORMERS)
+@pytest.mark.parametrize("name", one_fast(IN_TRANSFORMERS))
 @torch.no_grad()
 def test_transformers_load_the_folder_and_give_the_same_scores(name: str, tmp_path: Path) -> None:
     config, side = FAMILIES[name]
@@ -47,7 +48,7 @@ def test_transformers_load_the_folder_and_give_the_same_scores(name: str, tmp_pa
     assert theirs.config.label2id == {label: number for number, label in enumerate(NAMES)}
 
 
-@pytest.mark.parametrize("name", IN_TRANSFORMERS)
+@pytest.mark.parametrize("name", one_fast(IN_TRANSFORMERS))
 @torch.no_grad()
 def test_out_and_in_again_is_the_same_model(name: str, tmp_path: Path) -> None:
     config, side = FAMILIES[name]

@@ -23,6 +23,7 @@ from saccade.tasks.detection.matching import Weights
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from tests.marks import one_fast
 from tests.models.detection.twins import SMALL, shaken
 
 NAMES = ["élan", "b", "c\x1b[31m"]
@@ -66,7 +67,7 @@ def exported(tmp_path: Path, config: DetrConfig) -> tuple[Any, Path]:
     return run.network, folder
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", one_fast(MODELS))
 @torch.no_grad()
 def test_transformers_load_the_folder_and_give_the_same(name: str, tmp_path: Path) -> None:
     ours, folder = exported(tmp_path, MODELS[name])

@@ -40,6 +40,7 @@ from tests.app.export.text_runs import (
     write_writer,
 )
 from tests.app.test_cli import run as run_command
+from tests.marks import one_fast
 
 HF: Any = transformers
 NEAR: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}
@@ -101,7 +102,7 @@ def spread(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, **NEAR)
 
 
-@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize("name", one_fast(TRANSLATORS))
 @torch.no_grad()
 def test_a_translator_gives_the_same_logits_and_comes_back(name: str, tmp_path: Path) -> None:
     run, ours = write_translator(tmp_path / "run", TRANSLATORS[name])
@@ -142,8 +143,8 @@ def test_a_translator_writes_the_same_text_greedily_and_by_a_search(
     assert ended > 3 or (name, level) not in ENDING
 
 
-@pytest.mark.parametrize("unit", ["lines", "stream"])
-@pytest.mark.parametrize("level", ["bpe", "words"])
+@pytest.mark.parametrize("unit", one_fast(["lines", "stream"]))
+@pytest.mark.parametrize("level", one_fast(["bpe", "words"]))
 @torch.no_grad()
 def test_a_language_model_gives_the_same_logits_and_goes_on_alike(
     unit: str, level: str, tmp_path: Path

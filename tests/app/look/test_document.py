@@ -13,6 +13,7 @@ from saccade.app.look.language import language_document
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.translation import translation_document
 from saccade.errors import ConfigError
+from tests.marks import one_fast
 
 from .captioners import captioner, shown
 from .models import TEXTS, gpt, rnn, transformer
@@ -31,7 +32,7 @@ MADE: dict[str, Callable[[], LookDocument]] = {
 }
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", one_fast(MADE))
 def test_every_document_comes_back_from_json_as_it_was(name: str) -> None:
     document = MADE[name]()
     text = to_json(document)
@@ -41,7 +42,9 @@ def test_every_document_comes_back_from_json_as_it_was(name: str) -> None:
     assert (values["format"], values["version"]) == ("saccade-look", VERSION)
 
 
-@pytest.mark.parametrize("text", ["a <b>bold</b> & word", " two  blanks ", "unknown ÅÄÖ <unk>"])
+@pytest.mark.parametrize(
+    "text", one_fast(["a <b>bold</b> & word", " two  blanks ", "unknown ÅÄÖ <unk>"])
+)
 def test_a_document_holds_the_text_as_it_was_given(text: str) -> None:
     document = translation_document([transformer()], text, HOW)
     assert document.subject == text

@@ -15,6 +15,7 @@ from saccade.data.vocabulary import OURS
 from saccade.decode.engine import Decoding
 from saccade.tasks.translation.task import encode_source
 from saccade.tasks.translation.translator import Translator
+from tests.marks import one_fast
 
 from .models import TEXTS, Model, rnn, transformer
 from .reading import values
@@ -122,11 +123,13 @@ def test_two_runs_are_compared_side_by_side() -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [
-        Decoding(beam=1),
-        Decoding(beam=4, length_penalty=0.3, n_best=2),
-        Decoding(beam=1, sample=True, temperature=1.5, top_k=9, seed=3),
-    ],
+    one_fast(
+        [
+            Decoding(beam=1),
+            Decoding(beam=4, length_penalty=0.3, n_best=2),
+            Decoding(beam=1, sample=True, temperature=1.5, top_k=9, seed=3),
+        ]
+    ),
 )
 def test_the_text_that_is_shown_is_the_one_that_a_prediction_gave(how: Decoding) -> None:
     model = transformer()

@@ -89,6 +89,7 @@ def test_one_image_goes_with_many_texts_and_the_other_way(
     assert told[2] == "2 images and 3 texts: send as many of both, or one of either"
 
 
+@pytest.mark.slow
 def test_sentences_to_choose_from_are_one_text_with_tabs_between(
     server: LocalServer, picture: bytes
 ) -> None:

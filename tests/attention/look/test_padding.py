@@ -18,6 +18,7 @@ from saccade.attention.look.view import View
 from saccade.models import TransformerConfig
 from tests.attention.kernels import draws
 from tests.attention.look.modules.test_huggingface import PAIRS, TEXTS, built
+from tests.marks import one_fast
 
 LONG = 7
 KEEPS = {"dense": Keep(zoom=True), "maps": Keep(dense=0, map_side=3, top=3)}
@@ -56,8 +57,8 @@ def positions(model: Any, given: dict[str, Tensor]) -> dict[str, Tensor]:
     return {"position_ids": (given["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)}
 
 
-@pytest.mark.parametrize("keep", KEEPS.values(), ids=KEEPS)
-@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("keep", one_fast(KEEPS.values()), ids=KEEPS)
+@pytest.mark.parametrize("eager", one_fast([False, True]))
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 def test_a_row_of_a_padded_batch_is_seen_as_alone(

@@ -118,6 +118,7 @@ def test_every_compositional_sentence_has_a_held_out_combination() -> None:
         assert any(is_held_out(first, noun) for first in firsts for noun in nouns), pair.source
 
 
+@pytest.mark.slow
 def test_most_compositional_sentences_show_it_side_by_side() -> None:
     shown = [
         any(is_held_out(*c) for c in combinations(p.source)) for p in sample("compositional", 3000)
@@ -154,6 +155,7 @@ def test_every_target_word_has_exactly_one_sure_link_and_links_are_in_range(spli
         assert set(pair.sure) <= set(pair.possible)
 
 
+@pytest.mark.slow
 def test_punctuation_names_and_numbers_link_to_themselves() -> None:
     for pair in sample("train", 3000):
         source, target = words(pair.source), words(pair.target)

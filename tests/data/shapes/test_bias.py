@@ -25,6 +25,7 @@ from saccade.data.shapes import (
 )
 from saccade.data.shapes.text.claims import Content, Mention
 from saccade.errors import ConfigError
+from tests.marks import one_fast
 
 BIASED = ("biased-train", "biased-valid", "biased-test")
 EVERY = (*BIASED, "balanced-test")
@@ -42,7 +43,7 @@ def expected(found: Scene) -> bool:
     return CONTEXTS.index(found.context.kind) == GROUPS.index(found.group)
 
 
-@pytest.mark.parametrize("split", BIASED)
+@pytest.mark.parametrize("split", one_fast(BIASED))
 def test_the_context_predicts_the_group_as_often_as_the_bias_says(split: str) -> None:
     assert np.mean([expected(s) for s in sample(split)]) == pytest.approx(0.95, abs=0.035)
 

@@ -23,6 +23,7 @@ from saccade.data.shapes import (
 )
 from saccade.data.shapes.compose import share
 from saccade.errors import ConfigError
+from tests.marks import one_fast
 
 PLAIN = ("train", "valid", "test", "compositional")
 MANY = ("many-train", "many-valid", "many")
@@ -149,7 +150,7 @@ def test_big_is_bigger_than_small_and_the_class_is_that_of_the_largest() -> None
         assert KINDS[found.label] == found.main.kind
 
 
-@pytest.mark.parametrize("size", [32, 64, 128])
+@pytest.mark.parametrize("size", one_fast([32, 64, 128]))
 def test_three_fifths_of_every_object_can_be_seen(size: int) -> None:
     for found in [*sample("train"), *sample("many")]:
         seen = masks(found, size)

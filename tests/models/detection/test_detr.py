@@ -9,6 +9,7 @@ from torch import Tensor
 from saccade.errors import ConfigError
 from saccade.models.detection.config import DetrConfig
 from saccade.models.detection.detr import Detections, Detr
+from tests.marks import one_fast
 from tests.models.detection.twins import SMALL, images, shaken
 
 BOXED = replace(SMALL, anchored=True, box_bias=True, no_object=False)
@@ -39,7 +40,7 @@ def partly(*sizes: tuple[int, int]) -> Tensor:
     return inside
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_fast(KINDS))
 @torch.no_grad()
 def test_what_lies_beside_an_image_is_not_seen(kind: str) -> None:
     model, x = built(KINDS[kind]), images(2, 3, SIDE, SIDE)
@@ -57,8 +58,8 @@ def test_a_mask_that_leaves_all_there_changes_nothing(kind: str) -> None:
     close(model(x, partly((SIDE, SIDE), (SIDE, SIDE))), model(x))
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("masked", one_fast([False, True]))
+@pytest.mark.parametrize("kind", one_fast(KINDS))
 @torch.no_grad()
 def test_a_batch_is_found_as_one_at_a_time(kind: str, masked: bool) -> None:
     model, x = built(KINDS[kind]), images(3, 3, SIDE, SIDE)

@@ -21,6 +21,7 @@ from saccade.models.joint.config import JointHead, VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
 from saccade.models.protocol import Capturable, HasLayers, StartsFromPublished
+from tests.marks import one_fast
 from tests.models.encoders import rows_of, types_of
 from tests.models.joint.pairs import (
     COUNTS,
@@ -136,7 +137,7 @@ def test_gradients_are_those_of_the_plain_twin(way: str, dtype: torch.dtype) -> 
     assert {"words.0.linear1.weight", "to_regions.1.key.weight", "lies.bias"} <= learnt.keys()
 
 
-@pytest.mark.parametrize("head", JOINT_HEADS)
+@pytest.mark.parametrize("head", one_fast(JOINT_HEADS))
 @every_way
 @torch.no_grad()
 def test_a_pair_among_others_is_as_it_is_alone(way: str, head: JointHead) -> None:
@@ -292,7 +293,7 @@ def test_the_published_size_has_the_parameters_of_the_formula() -> None:
     assert counts["fit"] == linear(joint, 1)
 
 
-@pytest.mark.parametrize("head", JOINT_HEADS)
+@pytest.mark.parametrize("head", one_fast(JOINT_HEADS))
 def test_it_is_as_it_was_saved(head: JointHead, tmp_path: Path) -> None:
     config = replace(TINY, head=head, labels=4)
     model = built(config)

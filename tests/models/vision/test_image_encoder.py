@@ -15,6 +15,7 @@ from saccade.models.vision.image_encoder import ImageEncoder, ImageEncoderConfig
 from saccade.models.vision.mobilenet import MobileNetConfig
 from saccade.models.vision.resnet import ResNetConfig
 from saccade.models.vision.vit import VitConfig
+from tests.marks import one_fast
 
 PRESETS: dict[str, ImageEncoderConfig] = {**resnet.PRESETS, **mobilenet.PRESETS, **vit.PRESETS}
 SMALL: dict[str, ImageEncoderConfig] = {
@@ -50,7 +51,7 @@ def test_every_stage_says_how_wide_it_is(name: str) -> None:
     assert torch.equal(model.grid(IMAGE), model.grid(IMAGE, model.stages))
 
 
-@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("stage", one_fast([1, 2, 3]))
 @pytest.mark.parametrize("name", STRIDED)
 def test_a_cell_sees_as_far_to_the_left_of_its_middle_as_to_the_right(
     name: str, stage: int

@@ -8,6 +8,7 @@ import torch
 from saccade.blocks.dropout import DropPath
 from saccade.models.cost import multiply_adds
 from saccade.models.vision import vit
+from tests.marks import one_fast
 from tests.models.vision.test_families import PRESETS, SMALL, count, fresh, image
 
 
@@ -29,7 +30,9 @@ def test_those_for_few_images_have_as_many_as_their_authors(
 
 @pytest.mark.parametrize(
     ("name", "mega"),
-    [("vit-small-data-64", 189.8), ("sl-vit-64", 199.2), ("swin-64", 242), ("sl-swin-64", 285)],
+    one_fast(
+        [("vit-small-data-64", 189.8), ("sl-vit-64", 199.2), ("swin-64", 242), ("sl-swin-64", 285)]
+    ),
 )
 def test_those_for_few_images_cost_what_their_authors_say(name: str, mega: float) -> None:
     config = replace(PRESETS[name], classes=200)  # Tiny ImageNet's

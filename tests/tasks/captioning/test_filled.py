@@ -15,6 +15,7 @@ from saccade.tasks.captioning import data as captioned
 from saccade.tasks.captioning.data import CaptioningSettings, HardSettings
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.task import CaptionBatch, Captioning
+from tests.marks import one_fast
 from tests.tasks import total_loss
 
 SHAPES = CaptioningSettings(scenes=23, image=32, longest=11)
@@ -44,7 +45,7 @@ def prepared(settings: CaptioningSettings) -> Captioning:
     return Captioning(settings, Preparation(budget=120, seed=0))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_fast(KINDS))
 def test_what_fills_a_batch_changes_neither_loss_nor_gradient(kind: str) -> None:
     config, settings = KINDS[kind]
     task = prepared(settings)  # whose `longest` leaves some images with fewer captions

@@ -15,6 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 from saccade.models.detection.detr import Detections
 from saccade.tasks.detection.losses import set_losses
 from saccade.tasks.detection.matching import TrueObjects, Weights, match
+from tests.marks import one_fast
 from tests.tasks.detection.sets import detections, objects, permuted
 from tests.tasks.detection.test_matching import generalised, sigmoid
 
@@ -134,7 +135,7 @@ def test_losses_are_those_of_the_formulas(way: str, counts: list[int]) -> None:
     }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", one_fast(WAYS))
 @given(seed=seed)
 def test_the_order_of_the_objects_changes_nothing(way: str, seed: int) -> None:
     found, true = drawn(way, [2, 0, 4], seed)
@@ -143,7 +144,7 @@ def test_the_order_of_the_objects_changes_nothing(way: str, seed: int) -> None:
         torch.testing.assert_close(after[name], loss)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", one_fast(WAYS))
 @given(seed=seed)
 def test_the_order_of_the_queries_changes_nothing(way: str, seed: int) -> None:
     found, true = drawn(way, [2, 0, 4], seed)

@@ -10,10 +10,12 @@ import torch
 from saccade.tasks.base import Batch, Task
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.joint.batch import JointBatch
+from tests.marks import one_fast
 from tests.tasks import sequences, total_loss
 from tests.tasks.joint.made import SMALL, TASKS, TINY, VALID, model_for, prepared
 
 every_task = pytest.mark.parametrize("kind", TASKS)
+one_task_fast = pytest.mark.parametrize("kind", one_fast(TASKS))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def test_an_epoch_sees_every_image_once_in_another_order(tasks: Any, kind: str) 
     assert orders[0] != orders[1]
 
 
-@every_task
+@one_task_fast
 def test_a_batch_is_a_function_of_its_position_and_the_seed(tasks: Any, kind: str) -> None:
     again, other = prepared(kind), prepared(kind, seed=1)
     same = tasks[kind].batch(3), again.batch(3)
@@ -155,7 +157,7 @@ def test_held_out_captions_always_hide_the_same(tasks: Any) -> None:
     )
 
 
-@every_task
+@one_task_fast
 def test_the_fingerprint_changes_with_the_data_alone(tasks: Any, kind: str) -> None:
     print_of = tasks[kind].fingerprint()
     assert prepared(kind, seed=3, budget=9).fingerprint() == print_of

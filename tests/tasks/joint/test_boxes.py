@@ -23,6 +23,7 @@ from saccade.tasks.joint.evaluate import evaluate_answers, evaluate_pretraining
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.tool import JointTool
 from tests.data.images_made import in_folder, in_zip, picture, rows
+from tests.marks import one_fast
 from tests.tasks import total_loss
 from tests.tasks.joint.made import (
     TASKS,
@@ -60,8 +61,8 @@ def located(settings: JointSettings, runs: KnownRuns | None = None) -> Sighted:
     return RegionPlaces(settings, opened)(found.sighted, silent)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", TASKS)
-@pytest.mark.parametrize("who", ["boxes", "detector"])
+@pytest.mark.parametrize("kind", one_fast(TASKS))
+@pytest.mark.parametrize("who", one_fast(["boxes", "detector"]))
 def test_every_kind_learns_from_them(kind: str, who: str, tmp_path: Path, runs: KnownRuns) -> None:
     root = WRITE[kind](tmp_path / "data")
     says = {"boxes": str(file_of_boxes(root, labels=True)), "detector": str(runs.folder)}

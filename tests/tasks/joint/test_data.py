@@ -27,6 +27,7 @@ from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.tool import JointTool
 from tests.data.images_made import picture, rows
+from tests.marks import one_fast
 from tests.tasks import total_loss
 from tests.tasks.joint.made import (
     TASKS,
@@ -65,8 +66,8 @@ def test_data_without_splits_hold_every_so_manieth_image_out(kind: str, tmp_path
     assert any("45" in line for line in task.report)
 
 
-@pytest.mark.parametrize("kind", TASKS)
-@pytest.mark.parametrize("regions", ["cells", "boxes"])
+@pytest.mark.parametrize("kind", one_fast(TASKS))
+@pytest.mark.parametrize("regions", one_fast(["cells", "boxes"]))
 def test_one_learns_from_them(kind: str, regions: Any, tmp_path: Path) -> None:
     task = prepared(kind, data=str(WRITE[kind](tmp_path)), image=32)
     if regions == "boxes" and WRITE[kind] is user_captions:
@@ -135,6 +136,7 @@ def test_questions_without_any_boxes_are_refused_where_boxes_are_wanted(tmp_path
     assert task.fit(CELLS).labels == 2
 
 
+@pytest.mark.slow
 def test_so_is_a_model_of_boxes_that_is_scored_on_data_without(tmp_path: Path) -> None:
     task = prepared("answering", data=str(user_questions(tmp_path / "a")), image=32)
     settings = AnsweringSettings(data=str(user_questions(tmp_path / "b", boxes=False)), image=32)
@@ -221,7 +223,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("which", BAD)
+@pytest.mark.parametrize("which", one_fast(BAD))
 def test_a_bad_row_is_named_with_its_line_or_skipped_and_counted(
     which: str, tmp_path: Path
 ) -> None:

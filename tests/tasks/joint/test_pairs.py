@@ -8,6 +8,7 @@ from saccade.models.joint.config import RegionKind
 from saccade.tasks.joint.batch import seen_regions
 from saccade.tasks.joint.pairs import PairAnswer, PairImage, PairTool, RegionBoxes
 from saccade.tasks.joint.tool import SightedImage
+from tests.marks import one_fast
 from tests.tasks.joint.pair_tools import (
     ANSWERS,
     HEADS,
@@ -28,8 +29,8 @@ def numbers(one: PairAnswer) -> list[float]:
     return [*found, *(one.box or ()), -1.0 if one.fits is None else one.fits]
 
 
-@pytest.mark.parametrize("regions", REGIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("regions", one_fast(REGIONS))
+@pytest.mark.parametrize("kind", one_fast(KINDS))
 def test_pairs_give_together_what_each_gives_alone(kind: str, regions: RegionKind) -> None:
     tool = pair_tool(kind, regions)
     images = [scene_image(index) for index in range(3)]

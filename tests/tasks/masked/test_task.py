@@ -19,6 +19,7 @@ from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
 from saccade.tasks.masked.losses import REPLACED_WEIGHT, replace_words
 from saccade.tasks.masked.task import MaskedLanguageModelling, MaskedSettings
 from tests.data.tokenizers_made import TEXTS, bert_like, gpt_like
+from tests.marks import one_fast
 from tests.tasks import sequences, total_loss
 
 CPU = torch.device("cpu")
@@ -106,7 +107,7 @@ def test_the_shares_of_all_processes_cost_what_the_batch_costs(
 
 
 @every_option
-@pytest.mark.parametrize("config", [BERT, ELECTRA], ids=["bert", "electra"])
+@pytest.mark.parametrize("config", one_fast([BERT, ELECTRA]), ids=["bert", "electra"])
 def test_filled_up_for_a_gpu_a_batch_costs_the_same(
     options: dict[str, Any], config: Any, make: Make
 ) -> None:

@@ -20,6 +20,7 @@ from saccade.tasks.understanding.figures import deciding_of
 from saccade.tasks.understanding.labels import Labels
 from saccade.tasks.understanding.task import TextsBatch, Understanding
 from saccade.train.recipes import RECIPES
+from tests.marks import one_fast
 from tests.tasks.understanding.texts import (
     model_for,
     sentence,
@@ -60,8 +61,8 @@ def of_one(kind: str, z: Tensor, target: Tensor) -> float:
     return -z.log_softmax(dim=0)[target].item()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("batching", BATCHINGS)
+@pytest.mark.parametrize("kind", one_fast(KINDS))
+@pytest.mark.parametrize("batching", one_fast(BATCHINGS))
 def test_the_loss_is_that_of_every_text_by_itself(kind: str, batching: str, tmp_path: Path) -> None:
     task = task_for(write_texts(tmp_path, kind), kind, batching=batching)
     model = model_for(task)

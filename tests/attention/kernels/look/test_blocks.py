@@ -30,6 +30,7 @@ from tests.attention.kernels import (
     views,
     with_lse,
 )
+from tests.marks import one_fast
 
 FLOOR = {np.float64: 1e-12, np.float32: 2e-6}  # of errors that are not worth comparing
 
@@ -144,8 +145,8 @@ def fresh_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fresh_buffers")
-@pytest.mark.parametrize("reach", [None, 64])
-@pytest.mark.parametrize("keep", [Keep(), Keep(map_side=0)])
+@pytest.mark.parametrize("reach", one_fast([None, 64]))
+@pytest.mark.parametrize("keep", one_fast([Keep(), Keep(map_side=0)]))
 def test_memory_stays_far_below_that_of_the_weights(keep: Keep, reach: int | None) -> None:
     size = 4096
     q, k = draws(1, 1, size, 8, seed=0).float(), draws(1, 1, size, 8, seed=1).float()

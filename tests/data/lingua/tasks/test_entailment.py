@@ -13,6 +13,7 @@ from saccade.data.lingua.tokens import write_english
 from saccade.data.lingua.verb_groups import Tense
 from saccade.data.lingua.words.lexicon import nouns, verbs
 from tests.data.lingua.tasks.worlds import World, true
+from tests.marks import one_fast
 
 DOG = next(noun for noun in nouns() if noun.english == "dog")
 SLEEP = next(verb for verb in verbs("intransitive") if verb.name == "sleep")
@@ -47,7 +48,7 @@ def check(split: str, count: int, start: int = 0) -> None:
         assert verdict(found) == given.label, (given.label, given.texts, found)
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", one_fast(SPLITS))
 def test_labels_are_true_in_every_small_world(split: str) -> None:
     check(split, 36)
 

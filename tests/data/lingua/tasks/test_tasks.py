@@ -120,6 +120,7 @@ def test_sentences_have_the_length_asked_for(task: str, shortest: int, longest: 
             assert text[0] == text[0].upper()
 
 
+@pytest.mark.slow
 def test_a_length_that_a_task_cannot_have_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"no sentence of 79 to 80 words turned up for 'train'"):
         TASKS["paraphrase"]("train", 1, LinguaSettings(shortest=79))

@@ -23,6 +23,7 @@ from saccade.data.readers import (
     read_labelled_texts,
 )
 from saccade.errors import DataError
+from tests.marks import one_fast
 
 FRAGMENTS = [
     *(b"\n", b"\r\n", b"\r", b"\t", b"\0", b" ", b"a", b"\xef\xbb\xbf", b"\xff", b"\xc3\xa9"),
@@ -64,7 +65,7 @@ def read_every_way(data: Path) -> None:
                 found.summary().encode()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_fast(FORMS))
 @settings(deadline=None, max_examples=40)
 @given(raw=content, packed=st.booleans())
 def test_any_bytes_in_any_form(form: str, raw: bytes, packed: bool) -> None:

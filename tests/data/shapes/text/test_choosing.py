@@ -10,6 +10,7 @@ import pytest
 from saccade.data import shapes
 from saccade.data.shapes import ShapeChoice
 from saccade.errors import ConfigError
+from tests.marks import one_fast
 
 SPLITS = ("train", "test", "compositional", "many")
 
@@ -36,7 +37,7 @@ def test_just_one_sentence_is_true_and_it_is_the_caption(split: str) -> None:
         assert [one.sentences[one.right] for one in rows] == list(shapes.captions(scene))
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", one_fast(SPLITS))
 def test_what_is_false_is_so_beyond_doubt(split: str) -> None:
     """It names what is not there, or contradicts a relation that is clear."""
     for scene, (sentences, right) in offered(split):

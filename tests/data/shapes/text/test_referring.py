@@ -20,6 +20,7 @@ from saccade.data.shapes import (
 )
 from saccade.data.shapes.scenes import Thing
 from saccade.errors import ConfigError
+from tests.marks import one_fast
 
 SPLITS = ("train", "many", "compositional")
 SIDES = ("left of", "right of", "above", "below")
@@ -85,7 +86,7 @@ def test_a_phrase_fits_its_object_and_no_other(split: str) -> None:
         assert meant(found, phrase.text) == {phrase.thing}, phrase
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", one_fast(SPLITS))
 def test_every_object_has_a_phrase_and_no_phrase_comes_twice(split: str) -> None:
     for index in range(150):
         found = scene(split, index)
@@ -115,6 +116,7 @@ def test_a_size_is_said_only_where_it_decides_and_never_alone() -> None:
     assert sized > 50
 
 
+@pytest.mark.slow
 def test_every_way_to_tell_an_object_apart_is_used() -> None:
     texts = [phrase.text for split in SPLITS for _, phrase in sample(split)]
     heads = Counter(" ".join(map(word_class, text.split()[1:])) for text in texts)

@@ -31,6 +31,7 @@ from saccade.data.shapes import (
 )
 from saccade.data.shapes.scenes import OPPOSITE, standing
 from saccade.data.shapes.text.writing import written
+from tests.marks import one_fast
 
 SHAPES = [split for split in SPLITS if not split.startswith(("biased", "balanced"))]
 THING = re.compile(rf"(?:({'|'.join(SIZES)}) )?({'|'.join(COLOURS)}) ({'|'.join(KINDS)})\b")
@@ -62,7 +63,7 @@ def test_what_is_written_is_read_back(said: Content, form: int) -> None:
     assert parse(written(said, form)) == said
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", one_fast(SPLITS))
 def test_every_scene_has_five_different_captions_and_all_are_true(split: str) -> None:
     for found in sample(split):
         said = captions(found)

@@ -11,7 +11,7 @@ from jaxtyping import install_import_hook
 
 from tests.shape_checks import check_calls
 
-FAST = 6.0  # seconds of computing: the machine may be a slow one, and busy
+FAST = 20.0  # seconds of computing, on however slow and busy a machine
 
 # All of saccade but the readers and lingua, which have no tensors and would be ten times slower.
 WITH_TENSORS = "app attention blocks config decode metrics models tasks train"

@@ -11,7 +11,7 @@ from jaxtyping import install_import_hook
 
 from tests.shape_checks import check_calls
 
-FAST = 20.0  # seconds of computing, on however slow and busy a machine
+MOST = 20.0  # seconds of computing, on however slow and busy a machine
 
 # All of saccade but the readers and lingua, which have no tensors and would be ten times slower.
 WITH_TENSORS = "app attention blocks config decode metrics models tasks train"
@@ -28,8 +28,13 @@ settings.register_profile("fast", settings.get_profile("saccade"), max_examples=
 gc.disable()  # while everything is imported: none of that is garbage
 
 
+def fast(config: pytest.Config) -> bool:
+    """Whether these are the fast tests alone, of which each must be cheap."""
+    return config.option.markexpr == "not slow"
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("fast" if config.option.markexpr == "not slow" else "saccade")
+    settings.load_profile("fast" if fast(config) else "saccade")
 
 
 def pytest_collection_finish() -> None:
@@ -43,5 +48,5 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     before = sum(os.times()[:4])  # of the processes that it started and waited for as well
     yield
     seconds = sum(os.times()[:4]) - before
-    if seconds > FAST and item.get_closest_marker("slow") is None:
+    if seconds > MOST and fast(item.config):
         pytest.fail(f"it computes for {seconds:.1f} s: make it cheaper, or mark it slow")

@@ -12,7 +12,10 @@ from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.report import BadRow, RowsRead, counted
 from saccade.data.readers.text.records import as_text, kind_of
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe")
+ENDINGS = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe"),
+    *(".tif", ".tiff"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,10 @@ class ImagesRead(RowsRead[ImageRow]):
         boxed = [row.extras for row in self.rows if isinstance(row.extras.get("objects"), tuple)]
         if boxed:
             told += f" with {counted(sum(len(one['objects']) for one in boxed), 'object')}"
-        if clipped := sum(one.get("clipped", 0) for one in boxed):
-            told += f" ({clipped:,} cut at the edge of the image)"
-        return told
+        odd = (("around", "drawn around outlines"), ("clipped", "cut at the edge of the image"))
+        counts = [(sum(one.get(key, 0) for one in boxed), what) for key, what in odd]
+        noted = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        return f"{told} ({noted})" if noted else told
 
 
 class ImageFinder:

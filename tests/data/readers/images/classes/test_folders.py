@@ -16,7 +16,7 @@ def test_bad_rows_of_class_folders(tmp_path: Path) -> None:
         tmp_path / "data",
         {
             "train/cat/a.png": PICTURES["a.png"],
-            "train/cat/b.tif": b"",
+            "train/cat/b.heic": b"",
             "train/cat/notes.txt": b"",
             "train/dog/.hidden.png": b"",
             "train/stray.png": b"",
@@ -34,8 +34,9 @@ def test_bad_rows_of_class_folders(tmp_path: Path) -> None:
     assert [(p.file.removeprefix(root), p.reason.partition(";")[0]) for p in read.problems] == [
         ("/stray.png", "no class: it lies beside the folders of classes"),
         (
-            "/cat/b.tif",
-            "no image: 'b.tif' ends in none of .jpg, .jpeg, .png, .webp, .gif, .bmp, .jfif, .jpe",
+            "/cat/b.heic",
+            "no image: 'b.heic' ends in none of .jpg, .jpeg, .png, .webp, .gif, .bmp, .jfif, "
+            ".jpe, .tif, .tiff",
         ),
         ("/cat/out.png", "outside the data: 'train/cat/out.png' is a link that leads out of it"),
         ("/cat/loop", "not a file: a link to a folder, which may lead in circles"),

@@ -7,6 +7,8 @@ images and texts in one folder, with obj.names or classes.txt; or a text that li
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
 
 from saccade.data.readers.images.boxes.rows import small_file
 from saccade.data.readers.images.boxes.yaml import Value, little_yaml
@@ -45,7 +47,14 @@ def find_yolo(tree: Tree, base: str, yaml: str = "") -> dict[str, YoloBoxes]:
     else:
         about = {}
     names = _names_in(about.get("names", ""), yaml) if "names" in about else _named(tree, base)
+    names = replace(names, keypoints=_keypoints(about.get("kpt_shape", "")))
     return _declared(tree, base, about, names) or _by_folders(tree, base, names)
+
+
+def _keypoints(shape: Value) -> int:
+    """How many numbers follow a box, where data.yaml says kpt_shape: [17, 3]."""
+    numbers = [int(one) for one in shape if one.isascii() and one.isdigit() and len(one) < 6]
+    return prod(numbers) if len(numbers) == 2 else 0
 
 
 def _declared(

@@ -1,6 +1,7 @@
 """What is read of images: a row for each, and where to look for the file a row names."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe"),
     *(".tif", ".tiff"),
 )
+SUBSET = re.compile(r"(train|val|test)\d{4}")  # a folder of COCO
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ class ImageFinder:
         self._archives: list[tuple[Tree, str]] | None = None
         self._seen: dict[tuple[Path, str], int] = {}
         self.used: list[str] = []
+
+    @property
+    def subsets(self) -> list[str]:
+        """Folders of COCO where images may lie: train2014."""
+        last = [prefix.rpartition("/")[2] for prefix in self._prefixes]
+        return [name for name in dict.fromkeys(last) if SUBSET.fullmatch(name)]
 
     def below(self, name: str) -> str:
         """A whole path into the data's folder as a name below it; any other as it is."""

@@ -149,6 +149,8 @@ def image_under(fields: dict[str, Any], key: str, finder: ImageFinder) -> Member
     names = [name, name.removeprefix(f"{finder.root}/")]
     if not name.lower().endswith(ENDINGS):  # named by an id
         names += [name + ending for ending in ENDINGS]
+    if name.startswith("COCO_") and (subset := SUBSET.search(name)):
+        names += [f"{subset[0]}/{one}" for one in names]
     return finder.find(*dict.fromkeys(names))
 
 

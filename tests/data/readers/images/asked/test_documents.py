@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from saccade.data.readers import QUESTIONS, ImageQuestion, asked_splits, read_asked
+from saccade.data.readers import QUESTIONS, REFERRING, ImageQuestion, asked_splits, read_asked
 from saccade.errors import DataError
 from tests.data.boxes_made import blank
-from tests.data.images_made import Files, in_folder, in_zip
+from tests.data.images_made import Files, in_folder, in_zip, rows
 
 IMAGE = blank()
 RED = ("red", "red", "dark red")
@@ -148,6 +148,12 @@ def test_a_bad_row_is_told_by_its_place_in_the_list(tmp_path: Path) -> None:
         (where, 2, "no answers"),
         (where, 3, "no answers"),
     ]
+
+
+def test_images_of_coco_lie_in_the_folder_that_their_names_say(tmp_path: Path) -> None:
+    row = {"image": "COCO_train2014_000000000009.jpg", "phrase": "the dog", "bbox": [0, 0, 9, 9]}
+    files = {"valid.jsonl": rows(row), "images/train2014/COCO_train2014_000000000009.jpg": IMAGE}
+    assert len(read_asked(in_folder(tmp_path, files), "valid", REFERRING).items) == 1
 
 
 REFUSED = {

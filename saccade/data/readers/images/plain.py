@@ -13,19 +13,18 @@ from typing import Any
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.boxes.jsonl import FILES
-from saccade.data.readers.images.classes.find import splits_among
 from saccade.data.readers.images.find import METADATA, find_captions, stems_of
 from saccade.data.readers.images.named import images_below
 from saccade.data.readers.images.read import image_splits, read_images
-from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, ImagesRead, image_under
+from saccade.data.readers.images.rows import ImageFinder, ImageRow, ImagesRead, image_under
+from saccade.data.readers.images.split_folders import folder_splits, split_folder
 from saccade.data.readers.images.tar_rows import tar_images
 from saccade.data.readers.images.tree import Tree, join, tree_of
 from saccade.data.readers.many_files import matching_files, shown_parts
-from saccade.data.readers.report import BadRow, Problem, collect, listed, parse_rows
-from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
+from saccade.data.readers.report import BadRow, Problem, collect, parse_rows
+from saccade.data.readers.stems import SPLITS, fitting_stems
 from saccade.data.readers.tar_shards import image_tars, tar_splits, tars_of_split
 from saccade.data.readers.text.records import fields_of, first_key, json_line
-from saccade.errors import DataError
 from saccade.printable import printable
 
 _TABLES = (".json", ".jsonl")
@@ -43,7 +42,7 @@ def read_plain_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRea
         return collect(tar_images(paths), names, ImagesRead, skip_bad=skip_bad)
     if not _has_rows(data):
         tree, base = tree_of(data)
-        folder = _folder(data, tree, base, split)
+        folder = split_folder(data, tree, base, split)
         name = join(str(tree.path), folder)
         return collect(_images(tree, folder), [name], ImagesRead, skip_bad=skip_bad)
     found = find_captions(data, split)
@@ -62,9 +61,7 @@ def plain_image_splits(data: Path) -> list[str]:
         return tar_splits(tars) or ["train"]
     if _has_rows(data):
         return image_splits(data)
-    tree, base = tree_of(data)
-    folders = splits_among(tree.folders(_start(tree, base)))
-    return [split for split in SPLITS if fitting_stems(split, folders)] or ["train"]
+    return folder_splits(*tree_of(data))
 
 
 def _tars(data: Path) -> dict[str, list[Path]]:
@@ -83,35 +80,6 @@ def _has_rows(data: Path) -> bool:
     stems = stems_of(data)
     named = any(fitting_stems(split, stems) for split in SPLITS)
     return named or any(stem.startswith(_FOR_ALL) for stem in stems)
-
-
-def _start(tree: Tree, base: str) -> str:
-    """Go down into a lone folder that is no split."""
-    folders = tree.folders(base)
-    while len(folders) == 1 and not splits_among(folders) and not _any_image(tree, base):
-        base = join(base, folders[0])
-        folders = tree.folders(base)
-    return base
-
-
-def _any_image(tree: Tree, folder: str) -> bool:
-    return any(name.lower().endswith(ENDINGS) for name in tree.files(folder))
-
-
-def _folder(data: Path, tree: Tree, base: str, split: str) -> str:
-    """Where the images of a split lie; all of them are train where no folder is named so."""
-    base = _start(tree, base)
-    folders = splits_among(tree.folders(base))
-    if not folders and split == "train":
-        return base
-    stems = one_stem(data, split, folders)
-    if not stems:
-        held = listed([*tree.folders(base), *tree.files(base)]) or "nothing"
-        raise DataError(
-            f"{printable(data)} has no {split!r} split of images: no folder {split}; it holds "
-            f"{held}; name a split that is there, or valid for what was held out"
-        )
-    return join(base, folders[stems[0]])
 
 
 def _images(tree: Tree, folder: str) -> Iterator[ImageRow | Problem]:

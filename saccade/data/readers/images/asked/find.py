@@ -13,8 +13,6 @@ from typing import Any
 from saccade.data.readers.images.asked.documents import is_answers
 from saccade.data.readers.images.asked.forms import ASKED_FORMS, AskedForm
 from saccade.data.readers.images.asked.tables import TABLES
-from saccade.data.readers.images.classes.find import splits_among
-from saccade.data.readers.images.classes.tables import split_stem
 from saccade.data.readers.images.named import holds_images
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -24,9 +22,10 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tree import Tree, join, tree_of
 from saccade.data.readers.report import listed
-from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, split_stem
 from saccade.errors import DataError
 from saccade.printable import printable
 

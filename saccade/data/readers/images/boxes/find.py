@@ -9,8 +9,6 @@ from saccade.data.readers.images.boxes.coco import CocoBoxes
 from saccade.data.readers.images.boxes.jsonl import LineBoxes
 from saccade.data.readers.images.boxes.voc import find_voc
 from saccade.data.readers.images.boxes.yolo_layout import YAML, find_yolo
-from saccade.data.readers.images.classes.find import splits_among
-from saccade.data.readers.images.classes.tables import split_stem
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -20,9 +18,10 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, join, tree_of
 from saccade.data.readers.report import Problem, listed
-from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.stems import SPLITS, fitting_stems, split_stem
 from saccade.errors import DataError
 from saccade.printable import printable
 

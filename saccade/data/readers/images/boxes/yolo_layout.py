@@ -20,10 +20,9 @@ from saccade.data.readers.images.boxes.yolo import (
     is_folder,
     label_file,
 )
-from saccade.data.readers.images.classes.find import splits_among
-from saccade.data.readers.images.classes.folders import has_images
-from saccade.data.readers.images.named import images_below
+from saccade.data.readers.images.named import has_images, images_below
 from saccade.data.readers.images.rows import ENDINGS
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tree import Tree, join
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.stems import SPLITS

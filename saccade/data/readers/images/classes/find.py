@@ -6,13 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from saccade.data.readers.images.classes.folders import ClassFolders, class_folders, has_images
-from saccade.data.readers.images.classes.tables import (
-    LABELS,
-    LabelColumns,
-    LabelTable,
-    split_stem,
-)
+from saccade.data.readers.images.classes.folders import ClassFolders, class_folders
+from saccade.data.readers.images.classes.tables import LABELS, LabelColumns, LabelTable
+from saccade.data.readers.images.named import has_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -21,12 +17,13 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tar_rows import TarLabels
 from saccade.data.readers.images.tree import ARCHIVES, Tree, join, tree_of
 from saccade.data.readers.many_files import matching_files
 from saccade.data.readers.report import Problem, listed
 from saccade.data.readers.saved_datasets import STATE, saved_files, saved_folders
-from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, split_stem
 from saccade.data.readers.tar_shards import image_tars
 from saccade.errors import DataError
 from saccade.printable import printable
@@ -34,7 +31,6 @@ from saccade.printable import printable
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 WHOLE = ""  # the name of what is named after no split
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
-_HOLDS_SPLIT = re.compile(r"[ ._-](set|data|images?|imgs)$")  # training_set
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
 _NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
 
@@ -137,22 +133,6 @@ def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list
             f"{printable(tree.path)} has {names} for one split; keep one of them, or give one file"
         )
     return [LabelTable(table_source(tree, table, whole=False), columns) for table in tables]
-
-
-def splits_among(folders: list[str]) -> dict[str, str]:
-    """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
-    usual = {name for names in SPLITS.values() for name in names}
-    small: dict[str, str] = {}
-    for name in sorted(folders, key=lambda name: name.lower() not in usual):
-        stem = split_stem(_HOLDS_SPLIT.sub("", name.lower()))
-        small.setdefault(stem if stem in usual else split_stem(name), name)
-    exact = {stem: name for stem, name in small.items() if stem in usual}
-    if exact:
-        return exact
-    tailed = {split: fitting_stems(split, small) for split in SPLITS}
-    if tailed["train"] and (tailed["valid"] or tailed["test"]):
-        return {stem: small[stem] for stems in tailed.values() for stem in stems}
-    return {}
 
 
 def _split_folders(tree: Tree, base: str) -> dict[str, str]:

@@ -100,11 +100,6 @@ def class_folders(tree: Tree, folder: str) -> list[str]:
     return [] if all(name.lower() in FLAT for name in found) else found
 
 
-def has_images(tree: Tree, folder: str) -> bool:
-    """Whether images lie right in a folder."""
-    return any(name.lower().endswith(ENDINGS) for name in tree.files(folder))
-
-
 def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Member | BadRow]]:
     """The files of a folder that should be images, then those of its folders."""
     waiting = [folder]

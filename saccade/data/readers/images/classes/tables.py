@@ -27,7 +27,7 @@ from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, ima
 from saccade.data.readers.images.source import TableSource
 from saccade.data.readers.label_values import labels_in, labels_of
 from saccade.data.readers.report import BadRow, Problem, parse_rows
-from saccade.data.readers.stems import SPLITS
+from saccade.data.readers.stems import SPLITS, split_stem
 from saccade.data.readers.text.lines import filled, text_of
 from saccade.data.readers.text.parquet import parquet_columns, whole_row
 from saccade.data.readers.text.records import as_text, shown_keys
@@ -42,7 +42,6 @@ LABELS = (
     *("class_name", "tag", "tags", "class_id", "classid", "label_id", "category_id"),
 )
 SPLIT = "split"
-_ALIASES = {"training": "train", "testing": "test", "evaluation": "valid", "eval": "valid"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +108,6 @@ class LabelTable:
             self.source.require_train(split)
         parse = partial(_row, table=table, name=self.name, finder=finder, split=split)
         return parse_rows(table.rows, self.name, parse, first=table.first)
-
-
-def split_stem(name: str) -> str:
-    """What a name of a split is in small letters, and in the usual words."""
-    small = name.strip().lower()
-    return _ALIASES.get(small, small)
 
 
 def _row(

@@ -1,20 +1,30 @@
 """Which folders of images are splits, and where they begin: train, Val, training_set, seg_train."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
-from saccade.data.readers.images.named import has_images
+from saccade.data.readers.images.named import has_images, images_below
 from saccade.data.readers.images.tree import Tree, join
 from saccade.data.readers.report import listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem, split_stem
 from saccade.errors import DataError
 from saccade.printable import printable
 
+FLAT = ("images", "image", "imgs", "img")  # folders that name no class
+_YEAR = re.compile(r"(?<=[a-z])_?\d{4}$")
 _HOLDS_SPLIT = re.compile(r"[ ._-](set|data|images?|imgs)$")  # training_set
 
 
 def splits_among(folders: list[str]) -> dict[str, str]:
-    """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
+    """The folders that are splits, by name: train, Val, train2017; seg_train beside seg_test."""
+    plain = [_YEAR.sub("", name) for name in folders]
+    often = Counter(plain)
+    names = {stem if often[stem] == 1 else name: name for stem, name in zip(plain, folders)}
+    return {stem: names[name] for stem, name in _splits_named(list(names)).items()}
+
+
+def _splits_named(folders: list[str]) -> dict[str, str]:
     usual = {name for names in SPLITS.values() for name in names}
     small: dict[str, str] = {}
     for name in sorted(folders, key=lambda name: name.lower() not in usual):
@@ -36,12 +46,23 @@ def folder_splits(tree: Tree, base: str) -> list[str]:
 
 
 def _start(tree: Tree, base: str) -> str:
-    """Go down into a lone folder that is no split."""
-    folders = tree.folders(base)
-    while len(folders) == 1 and not splits_among(folders) and not has_images(tree, base):
-        base = join(base, folders[0])
-        folders = tree.folders(base)
+    """Go down into a lone folder that is no split, and into one named `images` beside others."""
+    while not splits_among(tree.folders(base)) and not has_images(tree, base):
+        below = tree.folders(base)[0] if len(tree.folders(base)) == 1 else images_alone(tree, base)
+        if not below:
+            break
+        base = join(base, below)
     return base
+
+
+def images_alone(tree: Tree, base: str) -> str:
+    """The folder `images` that has all the images, with folders of other things beside it."""
+    folders = tree.folders(base)
+    named = [name for name in folders if name.lower() in FLAT]
+    others = [name for name in folders if name not in named]
+    if len(named) != 1 or any(any(images_below(tree, join(base, one))) for one in others):
+        return ""
+    return named[0]
 
 
 def split_folder(data: Path, tree: Tree, base: str, split: str) -> str:

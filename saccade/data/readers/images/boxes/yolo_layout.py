@@ -4,8 +4,6 @@ images/train + labels/train     train/images + train/labels     images + labels
 images and texts in one folder, with obj.names or classes.txt; or a text that lists images
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
@@ -30,7 +28,6 @@ from saccade.errors import DataError
 from saccade.printable import printable
 
 YAML = (".yaml", ".yml")
-_YEAR = re.compile(r"_?\d{4}$")
 _NAMES = ("classes.txt", "obj.names", "_darknet.labels", "_classes.txt", "labels.txt")
 
 
@@ -102,13 +99,15 @@ def _tails(place: str) -> list[str]:
 def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]:
     found = {
         stem: folder
-        for stem, name in _split_folders(tree, base).items()
+        for stem, name in splits_among(tree.folders(base)).items()
         if (folder := _with_labels(tree, join(base, name))) is not None
     }
     small = {name.lower(): name for name in tree.folders(base)}
     if not found and IMAGES in small and LABELS in small:
         images = join(base, small[IMAGES])
-        found = {stem: join(images, name) for stem, name in _split_folders(tree, images).items()}
+        found = {
+            stem: join(images, name) for stem, name in splits_among(tree.folders(images)).items()
+        }
     whole = "" if found else _with_labels(tree, base)
     if not found and whole is not None:
         found = {"": whole}
@@ -120,15 +119,6 @@ def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]
         if images and (stem in ("", "train") or _labelled(tree, images)):
             parts[stem] = YoloBoxes(tree, name, images, mine, whole=not stem)
     return parts
-
-
-def _split_folders(tree: Tree, folder: str) -> dict[str, str]:
-    """The folders of splits, also where a year follows their names: train2017."""
-    folders = tree.folders(folder)
-    plain = [_YEAR.sub("", name) for name in folders]
-    often = Counter(plain)
-    names = {stem if often[stem] == 1 else name: name for stem, name in zip(plain, folders)}
-    return {stem: names[name] for stem, name in splits_among(list(names)).items()}
 
 
 def _labelled(tree: Tree, images: Sequence[str]) -> bool:

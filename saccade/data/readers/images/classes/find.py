@@ -17,7 +17,7 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
-from saccade.data.readers.images.split_folders import splits_among
+from saccade.data.readers.images.split_folders import images_alone, splits_among
 from saccade.data.readers.images.tar_rows import TarLabels
 from saccade.data.readers.images.tree import ARCHIVES, Tree, join, tree_of
 from saccade.data.readers.many_files import matching_files
@@ -92,11 +92,18 @@ def _split_name(stem: str) -> bool:
 
 
 def _start(tree: Tree, base: str) -> str:
-    """Go down into a lone folder that holds the data, and is neither a split nor a class."""
+    """Go down into a lone folder that holds the data, and is neither a split nor a class.
+
+    So into `images` with folders of classes, beside folders of annotations.
+    """
     while not has_images(tree, base) and not _tables(tree, base):
         folders = tree.folders(base)
-        if len(folders) != 1 or splits_among(folders):
+        if splits_among(folders) or not folders:
             return base
+        if len(folders) > 1:
+            below = images_alone(tree, base)
+            whole = below and class_folders(tree, join(base, below))
+            return join(base, below) if whole else base
         lone = join(base, folders[0])
         whole = tree.folders(lone) and not has_images(tree, lone)
         if not whole and not _tables(tree, lone) and STATE not in tree.files(lone):

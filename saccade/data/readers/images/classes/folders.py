@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.rows import ENDINGS, ImageRow
+from saccade.data.readers.images.split_folders import FLAT
 from saccade.data.readers.images.tree import Tree, join
 from saccade.data.readers.report import BadRow, Problem
 from saccade.data.readers.stems import SPLITS
@@ -17,7 +18,6 @@ from saccade.data.readers.text.records import as_text
 from saccade.errors import DataError
 from saccade.printable import printable
 
-FLAT = ("images", "image", "imgs", "img")  # folders that name no class
 _COMPANIONS = (
     *(".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log"),
     *(".db", ".ini", ".mat", ".npy", ".npz", ".lnk", ".url"),

@@ -312,7 +312,7 @@ REFUSED: dict[str, tuple[Files, str, str, str]] = {
         "has several files for 'test': test_a, test_b; pass the one you mean as the split",
     ),
     "a pickle": (
-        {"refs(unc).p": b"", "instances.json": b"{}"},
+        {"refs(unc).p": b"", "instances.json": b"{}", "images/a.png": b""},
         "",
         "train",
         "has refs(unc).p, a pickle, which may run code when it is opened, so it is not read; write "

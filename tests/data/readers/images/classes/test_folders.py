@@ -87,3 +87,11 @@ def test_images_beside_those_of_a_test_without_labels_are_no_class(tmp_path: Pat
 def test_jpegs_of_any_ending_are_images(tmp_path: Path) -> None:
     data = labelled(tmp_path, "cat/a.jfif", "cat/b.JPE", "dog/c.jpeg")
     assert len(read_labelled(data, "train").rows) == 3
+
+
+def test_folders_of_classes_may_lie_beside_those_of_annotations(tmp_path: Path) -> None:
+    files = {f"Images/n02-{c}/{n}.png": picture(n) for n, c in enumerate(("cat", "dog"))}
+    notes = {f"Annotation/n02-{name}/1": b"<annotation/>" for name in ("cat", "dog")}
+    read = read_labelled(in_folder(tmp_path, {**files, **notes, "README": b""}), "train")
+    assert read.labels == ["n02-cat", "n02-dog"]
+    assert len(read.rows) == 2

@@ -101,14 +101,18 @@ def require_column(
     usual: Sequence[str],
     what: str,
     option: str = "--{}-column",
+    more: str = "",
 ) -> str:
-    """The column that was named, or the first usual one; `what` it is for names the `option`."""
+    """The column that was named, or the first usual one.
+
+    `what` it is for names the `option`, and `more` says what else one can do.
+    """
     if found := find_column(names, [given] if given else usual):
         return found
     sought = repr(given) if given else f"for the {what}"
     raise DataError(
         f"{where} has no column {sought}; it has {shown_keys(names)}; name yours with "
-        f"{option.format(what.partition(' ')[0])}"
+        f"{option.format(what.partition(' ')[0])}{more}"
     )
 
 

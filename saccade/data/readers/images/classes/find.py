@@ -31,6 +31,7 @@ from saccade.printable import printable
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 WHOLE = ""  # the name of what is named after no split
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
+_TABLES_OF_SPLITS = ("_annotations.txt", "_annotations.coco.json", "_classes.csv")
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
 _NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
 
@@ -183,7 +184,7 @@ def _doubled(tree: Tree, folder: str) -> str:
 
 def _split_table(tree: Tree, folder: str) -> str:
     """The file in the folder of a split that has its labels: Tiny ImageNet's, or metadata.csv."""
-    ends = ("_annotations.txt", "_annotations.coco.json", *(f"metadata.{form}" for form in TABLES))
+    ends = (*_TABLES_OF_SPLITS, *(f"metadata.{form}" for form in TABLES))
     return next((name for name in tree.files(folder) if name.lower().endswith(ends)), "")
 
 

@@ -16,7 +16,7 @@ from saccade.data.readers.images.boxes.jsonl import FILES
 from saccade.data.readers.images.find import find_captions, says_which
 from saccade.data.readers.images.named import images_below
 from saccade.data.readers.images.read import image_splits, read_images
-from saccade.data.readers.images.rows import ImageFinder, ImageRow, ImagesRead, image_under
+from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, ImagesRead, image_under
 from saccade.data.readers.images.split_folders import folder_splits, split_folder
 from saccade.data.readers.images.tar_rows import tar_images
 from saccade.data.readers.images.tree import Tree, join, tree_of
@@ -24,6 +24,7 @@ from saccade.data.readers.many_files import matching_files, shown_parts
 from saccade.data.readers.report import BadRow, Problem, collect, parse_rows
 from saccade.data.readers.tar_shards import image_tars, tar_splits, tars_of_split
 from saccade.data.readers.text.records import fields_of, first_key, json_line
+from saccade.errors import DataError
 from saccade.printable import printable
 
 
@@ -40,6 +41,11 @@ def read_plain_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRea
         tree, base = tree_of(data)
         folder = split_folder(data, tree, base, split)
         name = join(str(tree.path), folder)
+        if not any(images_below(tree, folder)):
+            raise DataError(
+                f"{printable(name)} holds no image: no name in it ends in {', '.join(ENDINGS)}; "
+                "give the folder that has them"
+            )
         return collect(_images(tree, folder), [name], ImagesRead, skip_bad=skip_bad)
     found = find_captions(data, split)
     if found.entry.form != "jsonl":

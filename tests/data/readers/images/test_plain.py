@@ -82,7 +82,7 @@ def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_without_images_is_told(tmp_path: Path) -> None:
     data = in_folder(tmp_path / "notes", {"a.txt": b"nothing"})
-    with pytest.raises(DataError, match="no rows at all"):
+    with pytest.raises(DataError, match="holds no image: no name in it ends in "):
         read_plain_images(data, "train")
 
 

@@ -55,7 +55,7 @@ def find_asked(data: Path, form: AskedForm[Any]) -> Parts:
         folders = tree.folders(base)
         if len(folders) != 1:
             held = listed([*tree.folders(top), *tree.files(top)]) or "nothing"
-            _refuse_pickles(data, [*tree.files(top), *tree.files(base)])
+            _refuse_pickles(data, list(dict.fromkeys([*tree.files(top), *tree.files(base)])))
             raise DataError(
                 f"{printable(data)} has no {form.name}: no {ENDINGS} file; it holds {held}"
             )

@@ -95,3 +95,26 @@ def test_folders_of_classes_may_lie_beside_those_of_annotations(tmp_path: Path) 
     read = read_labelled(in_folder(tmp_path, {**files, **notes, "README": b""}), "train")
     assert read.labels == ["n02-cat", "n02-dog"]
     assert len(read.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("train-images-idx3-ubyte.gz", "MNIST's own form"),
+        ("cifar-10-batches-py/data_batch_1", "CIFAR's pickles, which may run code"),
+        ("cifar-10-batches-bin/data_batch_1.bin", "CIFAR's own form"),
+        ("train.pkl", "a pickle, which may run code"),
+        ("bloodmnist.npz", "an array, and no images"),
+        ("digits.h5", "a form of another library"),
+    ],
+)
+def test_forms_that_are_not_read_are_known_and_the_way_out_is_named(
+    name: str, told: str, tmp_path: Path
+) -> None:
+    data = in_folder(tmp_path, {name: b"\0", "readme.html": b""})
+    with pytest.raises(DataError) as raised:
+        read_labelled(data, "train")
+    assert str(raised.value).endswith(
+        f" has {Path(name).name}: {told}, which is not read; write it as images in folders of "
+        "classes (train/cat/1.png), or fetch it as Parquet, as Hugging Face has it"
+    )

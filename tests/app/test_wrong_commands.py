@@ -133,6 +133,15 @@ def _put_images(place: Path) -> None:
     (place / "dot.jsonl").write_bytes(b'{"image": "dot.png", "boxes": [[1, 2, 30, 40]]}\n')
     (place / "bad/ant/0.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     (place / "photos.csv").write_bytes(b"file,label\nnone.png,ant\n")
+    (place / "patients.csv").write_bytes(b"age,image,ant,bee\n70,few/ant/0.png,1,0\n")
+    Image.new("F", (40, 40)).save(place / "heights.tif")
+    Image.new("RGB", (40, 40)).save(place / "packed.tif", compression="jpeg")
+    for name in ("yolo", "refcoco"):
+        (place / name).mkdir()
+        Image.new("RGB", (40, 40), "red").save(place / name / "1.png")
+    (place / "yolo/1.txt").write_bytes(b"0 0.5 0.5 0.25 0.25\n")
+    (place / "refcoco/refs(unc).p").write_bytes(b"")
+    (place / "v2_train2014_annotations.json").write_bytes(b'{"info": {}, "annotations": []}')
 
 
 def say(line: str, typed: bytes, monkeypatch: Patch) -> int:

@@ -12,6 +12,7 @@ OBJECTS = [
     Wrong(f"{FEW} --vary.smallest 0", "smallest=0.0 and scale=1.0 must be above 0"),
     Wrong(f"{FEW} --data nowhere", "nowhere does not exist"),
     Wrong(f"{FEW} --data folder", "folder"),
+    Wrong(f"{FEW} --data photos.csv", "no columns for boxes in its first line; name them xmin"),
     Wrong("predict {det}", "name the images", "predict {det} dot.png"),
     Wrong("predict {det} - dot.png", "- is standard input alone"),
     Wrong("predict {det} nofile.jpg", "nofile.jpg does not exist; check the path"),

@@ -4,6 +4,14 @@ from tests.app.wrong_commands import Wrong
 
 HERE = '"is it red?"'
 JOINT = [
+    Wrong(
+        "train vilbert-questions --data v2_train2014_annotations.json --boxes dot.jsonl",
+        "has annotations and no questions; give the file with the questions, such as v2_OpenEnded",
+    ),
+    Wrong(
+        "train vilbert-referring --data refcoco --boxes dot.jsonl",
+        "refcoco has refs(unc).p, a pickle, which may run code when it is opened, so it is",
+    ),
     Wrong("predict {ans}", 'name an image and write what to ask of it: photo.jpg "TEXT"'),
     Wrong("predict {ans} dot.png", 'photo.jpg "TEXT"', f"predict {{cel}} dot.png {HERE}"),
     Wrong(

@@ -13,6 +13,10 @@ MATCHING = [
         "boxes.jsonl says where regions are, and ClipConfig compares whole images",
         CLIP,
     ),
+    Wrong(
+        f"{CLIP} --data yolo".replace("--scenes 8 ", ""),
+        "yolo has numbers in the texts beside its images, as YOLO has boxes (1.txt); write",
+    ),
     Wrong("predict {mat} dot.png", 'photo.jpg "TEXT"', f"predict {{mat}} dot.png {TWO}"),
     Wrong(f"predict {{mat}} {TWO}", "name the images"),
     Wrong(f"predict {{mat}} dot.png {TWO} --best 0", "best=0 must be at least 1"),

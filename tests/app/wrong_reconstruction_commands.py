@@ -11,7 +11,7 @@ RECONSTRUCTION = [
     Wrong(f"{DVAE} --model.width 6", "width=6 must be a multiple of 4"),
     Wrong(f"{DVAE} --model.patch 3", "3"),
     Wrong(f"{DVAE} --data nowhere", "nowhere does not exist"),
-    Wrong(f"{DVAE} --data folder", "no rows at all"),
+    Wrong(f"{DVAE} --data folder", "folder holds no image: no name in it ends in .jpg"),
     Wrong(f"{DVAE} --data broken.zip", "broken.zip is not a whole zip archive"),
     Wrong(f"{DVAE} --data broken.json", "broken.json is not COCO"),
     Wrong(f"{DVAE} --data few", "too few to hold some out", f"{DVAE} --data few --held-out 0.5"),

@@ -63,6 +63,10 @@ def parquet(records: Sequence[Record]) -> bytes:
     return sink.getvalue()
 
 
+def document(records: Sequence[Record]) -> bytes:
+    return json.dumps(list(records), indent=1).encode()
+
+
 def columns(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(key for one in records for key in one))
 
@@ -78,4 +82,4 @@ def decimal(value: Any) -> Any:
     return float(value) if isinstance(value, int) else value
 
 
-WRITERS = {"jsonl": jsonl, "csv": comma, "tsv": tab, "parquet": parquet}
+WRITERS = {"jsonl": jsonl, "csv": comma, "tsv": tab, "parquet": parquet, "json": document}

@@ -1,4 +1,4 @@
-"""Bytes of a JPEG, PNG, WebP, GIF or BMP file as red, green and blue, whatever is in them.
+"""Bytes of a JPEG, PNG, WebP, GIF, BMP or TIFF file as red, green and blue, whatever is in them.
 
 What the file says of its form counts, not the ending of its name. The orientation that a camera
 noted is undone; of an animation the first frame is taken; what is transparent shows white; colour
@@ -20,6 +20,7 @@ from PIL.GifImagePlugin import GifImageFile
 from PIL.ImageFile import ImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
+from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 from saccade.data.images.members import Member
@@ -52,7 +53,15 @@ _FORMS: dict[str, tuple[Callable[[bytes], bool], type[ImageFile]]] = {
     "WebP": (lambda raw: raw.startswith(b"RIFF") and raw[8:12] == b"WEBP", WebPImageFile),
     "GIF": (lambda raw: raw.startswith((b"GIF87a", b"GIF89a")), GifImageFile),
     "BMP": (lambda raw: raw.startswith(b"BM"), BmpImageFile),
+    "TIFF": (lambda raw: raw.startswith((b"II*\0", b"MM\0*")), TiffImageFile),
 }
+# Of TIFF what people save images as. It may hold much else: other decoders, floats and heights that
+# are no grey, a thumbnail in front of a camera's raw data.
+_TIFF_PACKED = ("raw", "packbits", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate")
+_TIFF_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "I;16B")
+_TIFF_BITS = (1, 2, 4, 8, 16)
+_AS_USUAL = "save it as PNG, or as TIFF of 8 or 16 bits with LZW"
+_BITS, _ZERO_IS, _FORMAT, _THUMBNAIL, _TILE = 258, 262, 339, 254, (322, 323)  # tags
 
 
 class ImageError(DataError):
@@ -92,6 +101,8 @@ def upright_size(source: bytes | Path | Member, *, name: str = "") -> tuple[int,
     raw = _bytes(source, name)
     with _open(raw, name) as image:
         width, height = image.size
+        if isinstance(image, TiffImageFile):  # Pillow has turned its sides already
+            return height, width
         if isinstance(image, PngImageFile):  # whose notes may follow its pixels
             if not any(mark in raw for mark in _NOTED):
                 return height, width
@@ -119,7 +130,11 @@ def _open(source: bytes | Path | Member, name: str) -> Generator[ImageFile]:
         raise
     except Exception as error:  # a damaged file makes Pillow raise errors of any kind
         why = (str(error) or type(error).__name__).partition("\n")[0][:200]
-        raise ImageError(name, f"damaged image: a {form} file, but {why}; fetch it again") from None
+        if form == "TIFF" and "pixel mode" in why:
+            reason = f"no image: a TIFF of other bands than grey or colours; {_AS_USUAL}"
+        else:
+            reason = f"damaged image: a {form} file, but {why}; fetch it again"
+        raise ImageError(name, reason) from None
 
 
 def _bytes(source: bytes | Path | Member, name: str) -> bytes:
@@ -172,10 +187,34 @@ def _bound(image: ImageFile, name: str, short: int | None, most: int) -> None:
     if image.size[0] * image.size[1] > most:
         reason = f"too large: {width}×{height} is over {most:,} pixels; make it smaller"
         raise ImageError(name, reason)
+    if isinstance(image, TiffImageFile):
+        _require_usual(image, name, most)
+
+
+def _require_usual(image: TiffImageFile, name: str, most: int) -> None:
+    """Refuse a TIFF whose numbers are no grey or colours of 8 or 16 bits, packed in a usual way."""
+    tags, packed = image.tag_v2, str(image.info["compression"])
+    bits, kinds = tags.get(_BITS, (1,)), tags.get(_FORMAT, (1,))
+    shown = {"1": "black and white", "I": "whole numbers", "F": "fractions"}
+    if packed not in _TIFF_PACKED:
+        told = f"a TIFF packed as {packed.removeprefix('tiff_')}"
+    elif image.mode not in _TIFF_MODES or set(kinds) != {1} or not set(bits) <= {*_TIFF_BITS}:
+        what = shown.get(image.mode, f"mode {image.mode}")
+        told = f"a TIFF of {what} with {max(bits)} bits"
+    elif image.mode.startswith("I;16") and tags.get(_ZERO_IS) == 0:
+        told = "a TIFF of 16-bit grey in which 0 is white"
+    elif tags.get(_THUMBNAIL, 0) & 1:
+        told = "a TIFF that begins with a thumbnail, as cameras' raw files do"
+    elif (area := tags.get(_TILE[0], 0) * tags.get(_TILE[1], 0)) > most:
+        told = f"a TIFF in tiles of {area:,} pixels"
+    else:
+        return
+    raise ImageError(name, f"no image: {told}; {_AS_USUAL}")
 
 
 def upright_pixels(image: Image.Image) -> UInt8[np.ndarray, "3 H W"]:
-    """A image that Pillow holds, turned as its camera noted, in RGB over white."""
+    """An image that Pillow holds, turned as its camera noted, in RGB over white."""
+    image.load()  # of a TIFF, Pillow then turns it itself, and takes the note away
     turn = _UPRIGHT.get(_orientation(image))
     plain = _plain(image)
     if turn is not None:

@@ -52,12 +52,14 @@ def tab_table(lines: Lines, name: str, names: Sequence[str] = ()) -> Table:
     return Table(list(names), lines, record, first)
 
 
-def comma_table(lines: Lines, name: str) -> Table:
-    """CSV."""
+def comma_table(lines: Lines, name: str, names: Sequence[str] = ()) -> Table:
+    """CSV; where `names` are given, its first line is a row like any other."""
+    mark, first = ",", 1 if names else 2
     try:
-        header = filled(text_of(next(lines)))
-        mark = next((mark for mark in ",;\t|" if mark in header), ",")
-        names = _named(next(csv.reader([header], delimiter=mark, strict=True)))
+        if not names:
+            header = filled(text_of(next(lines)))
+            mark = next((mark for mark in ",;\t|" if mark in header), ",")
+            names = _named(next(csv.reader([header], delimiter=mark, strict=True)))
     except (BadRow, csv.Error) as bad:
         reason = bad if isinstance(bad, BadRow) else f"not CSV: {bad}"
         raise DataError(f"{name}:1: {reason}; the first line must name the columns") from None
@@ -67,7 +69,7 @@ def comma_table(lines: Lines, name: str) -> Table:
             raise row
         return None if row is None else _by_name(row, names)
 
-    return Table(names, _comma_rows(lines, mark), record, first=2)
+    return Table(list(names), _comma_rows(lines, mark), record, first)
 
 
 def json_table(read: Callable[[], Lines], name: str) -> Table:
@@ -99,14 +101,18 @@ def require_column(
     usual: Sequence[str],
     what: str,
     option: str = "--{}-column",
+    more: str = "",
 ) -> str:
-    """The column that was named, or the first usual one; `what` it is for names the `option`."""
+    """The column that was named, or the first usual one.
+
+    `what` it is for names the `option`, and `more` says what else one can do.
+    """
     if found := find_column(names, [given] if given else usual):
         return found
     sought = repr(given) if given else f"for the {what}"
     raise DataError(
         f"{where} has no column {sought}; it has {shown_keys(names)}; name yours with "
-        f"{option.format(what.partition(' ')[0])}"
+        f"{option.format(what.partition(' ')[0])}{more}"
     )
 
 

@@ -15,9 +15,16 @@ SPLITS = {
 }
 LEARNT_FROM = ("train", "valid")
 SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
+_ALIASES = {"training": "train", "testing": "test", "evaluation": "valid", "eval": "valid"}
 _DIGITS = re.compile(r"([0-9]+)")
 _LANGUAGES = re.compile(r"\.[a-z]{2}-[a-z]{2}$")  # train.en-de, as fairseq has it
 _TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
+
+
+def split_stem(name: str) -> str:
+    """What a name of a split is in small letters, and in the usual words."""
+    small = name.strip().lower()
+    return _ALIASES.get(small, small)
 
 
 def fitting_stems(split: str, stems: Iterable[str]) -> list[str]:

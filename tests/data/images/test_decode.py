@@ -225,7 +225,8 @@ def test_a_jpeg_over_the_limit_is_read_where_a_small_one_is_wanted() -> None:
         (b"", "x.png: empty image: the file has 0 bytes; fetch it again"),
         (
             b"hello\nworld",
-            "x.png: no image: it does not begin like any of JPEG, PNG, WebP, GIF, BMP; convert it",
+            "x.png: no image: it does not begin like any of JPEG, PNG, WebP, GIF, BMP, TIFF; "
+            "convert it",
         ),
         (b"\x89PNG\r\n\x1a\n", "x.png: damaged image: a PNG file, but "),
         (

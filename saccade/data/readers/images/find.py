@@ -24,6 +24,8 @@ from saccade.errors import DataError
 
 METADATA = "metadata.jsonl"
 _ENDINGS = tuple(f".{form}" for form in FORMS)
+_ROWS = (".json", ".jsonl")
+_OF_ALL = ("captions", "dataset", Path(METADATA).stem)  # how files of all splits are named
 _NOT_CAPTIONS = ("instances", "person_keypoints", "panoptic", "stuff", "image_info")
 
 
@@ -36,10 +38,10 @@ def find_captions(data: Path, split: str) -> TableSource:
     stems = one_stem(data, split, (entry.stem for entry in entries))
     mine = [entry for entry in entries if entry.stem in stems] or _for_all(entries)
     if not mine:
-        held = [*tree.folders(base), *tree.files(base)]
+        held = listed([*tree.folders(base), *tree.files(base)]) or "nothing"
         raise DataError(
             f"{data} has no {split!r} split: no {split}/{METADATA}, {split}.jsonl, {split}.csv or "
-            f"captions_{split}.json; it holds {listed(held) or 'nothing'}"
+            f"captions_{split}.json, nor a .txt beside each image; it holds {held}"
         )
     if len(mine) > 1:
         names = listed([entry.name for entry in mine])
@@ -60,6 +62,15 @@ def table_stems_of(data: Path) -> list[str]:
     if _single(data):
         return []
     return [entry.stem for entry in _tables(*tree_of(data))]
+
+
+def says_which(data: Path) -> bool:
+    """Whether a file says which images there are: it was given, or lies there with its name."""
+    if data.name.lower().removesuffix(".gz").endswith(_ROWS) and not data.is_dir():
+        return True
+    stems = stems_of(data)
+    named = any(fitting_stems(split, stems) for split in SPLITS)
+    return named or any(stem.startswith(_OF_ALL) for stem in stems)
 
 
 def _for_all(entries: Sequence[TableFile]) -> list[TableFile]:

@@ -60,3 +60,8 @@ def images_below(tree: Tree, folder: str) -> Iterator[str]:
     for name in tree.folders(folder):
         if not (tree.path / folder / name).is_symlink():
             yield from images_below(tree, join(folder, name))
+
+
+def has_images(tree: Tree, folder: str) -> bool:
+    """Whether images lie right in a folder."""
+    return any(name.lower().endswith(ENDINGS) for name in tree.files(folder))

@@ -3,6 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from saccade.data.readers.images.beside import (
+    beside_splits,
+    captions_beside,
+    texts_beside,
+)
 from saccade.data.readers.images.caption_tables import (
     FORMS,
     caption_table_rows,
@@ -16,8 +21,9 @@ from saccade.data.readers.images.coco import (
     splits_of,
 )
 from saccade.data.readers.images.columnar import columnar_captions, columnar_files
-from saccade.data.readers.images.find import find_captions, stems_of, table_stems_of
+from saccade.data.readers.images.find import find_captions, says_which, stems_of, table_stems_of
 from saccade.data.readers.images.metadata import metadata_rows
+from saccade.data.readers.images.named import holds_images
 from saccade.data.readers.images.rows import ImagesRead
 from saccade.data.readers.images.tar_rows import CAPTIONS, tar_captions
 from saccade.data.readers.images.tree import ARCHIVES
@@ -35,13 +41,17 @@ def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
     """All captioned images of a split, in order; no image is decoded yet.
 
     `data` is a folder, a .tar or .zip of one, one .jsonl, .csv, .tsv or COCO .json file (all train,
-    unless the images in it name their splits), tars of samples, or Parquet or Arrow with bytes.
+    unless the images in it name their splits), tars of samples, or Parquet or Arrow with bytes. In
+    a folder, captions may lie in a text beside each image.
     Over `skip_bad` bad rows stop the reading with a list of them; fewer are left out and counted.
     """
     if tars := image_tars(data, CAPTIONS):
         paths = tars_of_split(data, split, tars)
         rows, names = tar_captions(paths), shown_parts([str(path) for path in paths])
         return collect(rows, names, ImagesRead, skip_bad=skip_bad)
+    if _texts_alone(data):
+        rows, name = captions_beside(data, split)
+        return collect(rows, [name], ImagesRead, skip_bad=skip_bad)
     if _columnar(data):
         files = _columnar_split(data, split)
         names = shown_parts([str(file.path) for file in files])
@@ -68,6 +78,8 @@ def image_splits(data: Path) -> list[str]:
     """Which of train, valid and test there are captions for."""
     if tars := image_tars(data, CAPTIONS):
         return tar_splits(tars) or ["train"]
+    if _texts_alone(data):
+        return beside_splits(data)
     columns = [file.stem for file in columnar_files(data)] if _columnar(data) else []
     stems = columns or stems_of(data) or table_stems_of(data)
     named = [split for split in SPLITS if fitting_stems(split, stems)]
@@ -80,6 +92,13 @@ def image_splits(data: Path) -> list[str]:
         document = coco_document(whole.document(), whole.file.name)
         return splits_of(document) if by_split(document) else ["train"]
     return ["train"]
+
+
+def _texts_alone(data: Path) -> bool:
+    """Whether captions lie beside their images, and no file says more."""
+    if not holds_images(data) or (data.is_dir() and saved_splits(data)):
+        return False
+    return not says_which(data) and not table_stems_of(data) and texts_beside(data)
 
 
 def _columnar(data: Path) -> bool:

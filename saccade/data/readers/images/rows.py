@@ -1,6 +1,7 @@
 """What is read of images: a row for each, and where to look for the file a row names."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,11 @@ from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.report import BadRow, RowsRead, counted
 from saccade.data.readers.text.records import as_text, kind_of
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe")
+ENDINGS = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe"),
+    *(".tif", ".tiff"),
+)
+SUBSET = re.compile(r"(train|val|test)\d{4}")  # a folder of COCO
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,10 @@ class ImagesRead(RowsRead[ImageRow]):
         boxed = [row.extras for row in self.rows if isinstance(row.extras.get("objects"), tuple)]
         if boxed:
             told += f" with {counted(sum(len(one['objects']) for one in boxed), 'object')}"
-        if clipped := sum(one.get("clipped", 0) for one in boxed):
-            told += f" ({clipped:,} cut at the edge of the image)"
-        return told
+        odd = (("around", "drawn around outlines"), ("clipped", "cut at the edge of the image"))
+        counts = [(sum(one.get(key, 0) for one in boxed), what) for key, what in odd]
+        noted = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        return f"{told} ({noted})" if noted else told
 
 
 class ImageFinder:
@@ -74,6 +80,12 @@ class ImageFinder:
         self._archives: list[tuple[Tree, str]] | None = None
         self._seen: dict[tuple[Path, str], int] = {}
         self.used: list[str] = []
+
+    @property
+    def subsets(self) -> list[str]:
+        """Folders of COCO where images may lie: train2014."""
+        last = [prefix.rpartition("/")[2] for prefix in self._prefixes]
+        return [name for name in dict.fromkeys(last) if SUBSET.fullmatch(name)]
 
     def below(self, name: str) -> str:
         """A whole path into the data's folder as a name below it; any other as it is."""
@@ -137,6 +149,8 @@ def image_under(fields: dict[str, Any], key: str, finder: ImageFinder) -> Member
     names = [name, name.removeprefix(f"{finder.root}/")]
     if not name.lower().endswith(ENDINGS):  # named by an id
         names += [name + ending for ending in ENDINGS]
+    if name.startswith("COCO_") and (subset := SUBSET.search(name)):
+        names += [f"{subset[0]}/{one}" for one in names]
     return finder.find(*dict.fromkeys(names))
 
 

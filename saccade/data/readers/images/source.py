@@ -39,14 +39,19 @@ class TableSource:
     file: Member
     whole: bool
 
-    def places(self) -> ImageFinder:
-        """Where its images may lie: with it, or in a folder named as the file is: train2017."""
+    def places(self, *folders: str) -> ImageFinder:
+        """Where its images may lie: in `folders`, with it, or in one named as it is: train2017."""
         stem = _PREFIX.sub("", Path(self.entry.name).name.partition(".")[0])
         near = Path(self.entry.name).parent.relative_to(self.entry.folder).as_posix()
-        names = [stem, self.entry.stem, *(["train"] if self.whole else [])]
+        names = [*folders, stem, self.entry.stem, *(["train"] if self.whole else [])]
         beside = self.tree.folders(self.entry.folder)
         usual = [name for name in beside if name.lower() in _IMAGES or len(beside) == 1]
-        places = [*_IMAGES, *usual, *(f"{a}{name}{b}" for name in names for a, b in _AROUND)]
+        places = [
+            *folders,
+            *_IMAGES,
+            *usual,
+            *(f"{a}{name}{b}" for name in names for a, b in _AROUND),
+        ]
         below = [join(above, place) for above in ("", near.strip(".")) for place in places]
         return ImageFinder(self.tree, self.entry.folder, below)
 

@@ -66,6 +66,14 @@ def test_splits_are_what_folders_and_files_are_named_after(tmp_path: Path) -> No
     assert plain_image_splits(plain) == ["train"]
 
 
+def test_years_and_a_folder_above_are_no_part_of_a_split(tmp_path: Path) -> None:
+    for name, above in (("coco", ""), ("yolo", "images/")):
+        files = {f"{above}train2014/a.png": PICTURES["a.png"], "labels/val2014/a.txt": b""}
+        data = in_folder(tmp_path / name, {f"{above}val2014/b.png": PICTURES["b.png"], **files})
+        assert plain_image_splits(data) == ["train", "valid"]
+        assert (names(data), names(data, "valid")) == (["a.png"], ["b.png"])
+
+
 def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
     data = in_folder(tmp_path / "photos", PICTURES)
     with pytest.raises(DataError, match=r"has no 'test' split of images: no folder test; it holds"):
@@ -74,7 +82,7 @@ def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_without_images_is_told(tmp_path: Path) -> None:
     data = in_folder(tmp_path / "notes", {"a.txt": b"nothing"})
-    with pytest.raises(DataError, match="no rows at all"):
+    with pytest.raises(DataError, match="holds no image: no name in it ends in "):
         read_plain_images(data, "train")
 
 

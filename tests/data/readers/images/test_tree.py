@@ -227,11 +227,11 @@ def test_any_damage_to_an_archive(
 
 
 def test_names_that_are_not_utf8_can_be_told(tmp_path: Path) -> None:
-    odd = bytes(tmp_path / "cat") + b"/\xff.tif"
+    odd = bytes(tmp_path / "cat") + b"/\xff.heic"
     (tmp_path / "cat").mkdir()
     with open(odd, "wb") as file:
         file.write(b"x")
-    with open(odd.replace(b"tif", b"png"), "wb") as file:
+    with open(odd.replace(b"heic", b"png"), "wb") as file:
         file.write(b"x")
     told = refusal(lambda: read_labelled(tmp_path, "train"))
     assert told.encode()

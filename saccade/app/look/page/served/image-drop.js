@@ -2,7 +2,7 @@
 
 import { el } from "../controls/dom.js";
 
-const FILE_TYPES = "image/jpeg,image/png,image/webp,image/gif,image/bmp";
+const FILE_TYPES = "image/jpeg,image/png,image/webp,image/gif,image/bmp,image/tiff";
 const SMALL = 112; // pixels of the thumbnail: two to a point
 
 export class ImageDrop {

@@ -6,14 +6,19 @@ from typing import Any
 from saccade.data.images.members import Member
 from saccade.data.readers.images.asked.forms import AskedForm, Item
 from saccade.data.readers.images.asked.row import REGIONS, SIDES, AskedRow
+from saccade.data.readers.images.boxes import jsonl
 from saccade.data.readers.images.boxes.checks import Four, Size
-from saccade.data.readers.images.boxes.jsonl import FILES
 from saccade.data.readers.images.boxes.rows import header_size
-from saccade.data.readers.images.rows import ImageFinder, ImageRow, image_under
+from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, image_under
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.text.records import first_key
 
 Key = tuple[Path, str]
+_DIGITS = 12  # of a number in COCO's names
+FILES = (
+    *(*jsonl.FILES, "image_path", "img_path", "img", "img_fn", "image_name", "image_filename"),
+    *("image_file", "imageId", "image_id"),
+)
 
 
 class AskedImages:
@@ -26,6 +31,7 @@ class AskedImages:
         self._sizes: dict[Key, Size] = {}
         self._written: dict[int, dict[str, Any]] = {}  # regions as the rows have them
         self._said: dict[int, str] = {}  # where the regions of an image were given
+        self._found: dict[tuple[int, str], Member] = {}  # by finder and name: many rows ask again
 
     def item(
         self,
@@ -36,7 +42,7 @@ class AskedImages:
         line: int,
     ) -> Item:
         """What a row says, if all of it is good."""
-        image = _image(fields, finder)
+        image = self._image(fields, finder)
         key = image.path, image.name
         number = self._numbers.get(key, len(self.rows))
         row = AskedRow(fields, number, lambda: self._size(key, image), file, line)
@@ -70,10 +76,24 @@ class AskedImages:
                 f"{self._said[number]}; give an image one list, or say it once"
             )
 
+    def _image(self, fields: dict[str, Any], finder: ImageFinder) -> Member:
+        key = first_key(fields, FILES)
+        named: object = fields[key]
+        if isinstance(named, bool) or not isinstance(named, int | str):
+            return image_under(fields, key, finder)
+        name = str(named).strip()
+        if not name:
+            raise BadRow(f"missing image: {key!r} is empty; name the image's file")
+        if (id(finder), name) not in self._found:
+            numbered = name.isascii() and name.isdigit() and len(name) <= _DIGITS
+            self._found[id(finder), name] = (
+                _numbered(name, finder) if numbered else image_under({key: name}, key, finder)
+            )
+        return self._found[id(finder), name]
 
-def _image(fields: dict[str, Any], finder: ImageFinder) -> Member:
-    key = first_key(fields, FILES)
-    named: object = fields[key]
-    if isinstance(named, str) and not named.strip():
-        raise BadRow(f"missing image: {key!r} is empty; name the image's file")
-    return image_under(fields, key, finder)
+
+def _numbered(number: str, finder: ImageFinder) -> Member:
+    """The image of this number, by COCO's names or that alone."""
+    long = number.zfill(_DIGITS)
+    names = [*(f"COCO_{subset}_{long}" for subset in finder.subsets), long, number]
+    return finder.find(number, *(f"{name}{ending}" for name in names for ending in ENDINGS))

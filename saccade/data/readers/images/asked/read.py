@@ -15,7 +15,7 @@ from saccade.data.readers.images.asked.forms import AskedForm, Item
 from saccade.data.readers.images.asked.images import AskedImages
 from saccade.data.readers.images.asked.tables import asked_table
 from saccade.data.readers.images.boxes.checks import Four
-from saccade.data.readers.images.rows import ImageFinder, ImageRow
+from saccade.data.readers.images.rows import SUBSET, ImageFinder, ImageRow
 from saccade.data.readers.images.source import TableSource
 from saccade.data.readers.report import Problem, RowsRead, collect, counted, listed, parse_rows
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
@@ -58,7 +58,8 @@ def read_asked(
             f"{printable(data)} has no {split!r} split with {form.name}: no {split} in {ENDINGS}; "
             f"it has {listed(list(found))}"
         )
-    images, finders = AskedImages(), [source.places() for source in sources]
+    images = AskedImages()
+    finders = [source.places(*_image_folders(source, split)) for source in sources]
     for source in sources:
         source.require_train(split)
     rows = (
@@ -80,10 +81,20 @@ def asked_splits(data: Path, form: AskedForm[Any]) -> list[str]:
     return [split for split in SPLITS if fitting_stems(split, found)] or ["train"]
 
 
+def _image_folders(source: TableSource, split: str) -> list[str]:
+    """Where images of a split lie, by its name, or by COCO's: train2014."""
+    usual = next((names for names in SPLITS.values() if split in names), (split,))
+    said = SUBSET.search(Path(source.entry.name).name)
+    held = [name for name in source.tree.folders(source.entry.folder) if SUBSET.fullmatch(name)]
+    mine = [name for name in held if name.startswith(usual)]
+    return [*dict.fromkeys([*([said[0]] if said else []), *mine]), *usual]
+
+
 def _rows(
     source: TableSource, finder: ImageFinder, form: AskedForm[Item], images: AskedImages
 ) -> Iterator[Item | Problem]:
     table, name = asked_table(source, form), source.file.name
+    name += f"#{form.name}" if source.entry.form == "json" else ""
 
     def parse(raw: Any, number: int) -> Item | None:
         fields = table.record(raw)

@@ -1,4 +1,4 @@
-"""Rows about images in JSON Lines, CSV, TSV and Parquet, as keys and values.
+"""Rows about images in JSON Lines, JSON, CSV, TSV and Parquet, as keys and values.
 
 In a cell of CSV and TSV a list is JSON: ["red", "dark red"], [12, 30, 200, 180]. What is null, and
 an empty cell for a list, is not there.
@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from saccade.data.readers.columns import Table, comma_table, tab_table
+from saccade.data.readers.images.asked.documents import document_table
 from saccade.data.readers.images.asked.forms import ANSWERS, AskedForm
+from saccade.data.readers.images.asked.images import FILES
 from saccade.data.readers.images.asked.row import BOX, REGIONS, SIDES
-from saccade.data.readers.images.boxes.jsonl import FILES
 from saccade.data.readers.images.classes.parquet import parquet_records
 from saccade.data.readers.images.source import TableSource
 from saccade.data.readers.text.parquet import parquet_columns, whole_row
@@ -35,6 +36,10 @@ def _jsonl(source: TableSource, _: AskedForm[Any]) -> Table:
         return fields_of(json_line(raw))
 
     return Table([], source.lines(), record)
+
+
+def _json(source: TableSource, _: AskedForm[Any]) -> Table:
+    return document_table(source)
 
 
 def _csv(source: TableSource, _: AskedForm[Any]) -> Table:
@@ -73,5 +78,6 @@ _READERS: dict[str, Callable[[TableSource, AskedForm[Any]], Table]] = {
     "csv": _csv,
     "tsv": _tsv,
     "parquet": _parquet,
+    "json": _json,
 }
 TABLES = tuple(_READERS)

@@ -5,7 +5,7 @@ pixels from 1. Anything else that cannot be meant is a bad row, and says what wa
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -40,12 +40,21 @@ CENTRES = Notation(
     shares=True,
 )
 
+OUTLINE = Notation("class, x, y, x, y, x, y …", CORNERS.corners, shares=True)
+
 
 class CheckedBox(NamedTuple):
-    """A good box, and whether it was cut at the edge of the image."""
+    """A good box; whether it was cut at the edge of the image, and drawn around an outline."""
 
     box: NamedBox
     clipped: bool
+    around: bool = False
+
+
+def box_around(points: Sequence[float]) -> Four:
+    """The corners of the least box that holds points, given as x, y, x, y …"""
+    across, down = points[::2], points[1::2]
+    return min(across), min(down), max(across), max(down)
 
 
 def checked_box(

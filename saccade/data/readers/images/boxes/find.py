@@ -7,10 +7,9 @@ from typing import Protocol
 
 from saccade.data.readers.images.boxes.coco import CocoBoxes
 from saccade.data.readers.images.boxes.jsonl import LineBoxes
+from saccade.data.readers.images.boxes.tables import TableBoxes, has_boxes
 from saccade.data.readers.images.boxes.voc import find_voc
 from saccade.data.readers.images.boxes.yolo_layout import YAML, find_yolo
-from saccade.data.readers.images.classes.find import splits_among
-from saccade.data.readers.images.classes.tables import split_stem
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -20,14 +19,15 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, join, tree_of
 from saccade.data.readers.report import Problem, listed
-from saccade.data.readers.stems import SPLITS, fitting_stems
+from saccade.data.readers.stems import SPLITS, fitting_stems, split_stem
 from saccade.errors import DataError
 from saccade.printable import printable
 
 WHOLE = ""  # the name of what is named after no split
-FORMS = "COCO .json, Pascal VOC (Annotations/*.xml), YOLO (images/ and labels/) or .jsonl"
+FORMS = "COCO .json, Pascal VOC (Annotations/*.xml), YOLO (images/ and labels/), .jsonl or .csv"
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata|boxes|bbox|coco|instances)$")
 _NOT_BOXES = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
 
@@ -78,12 +78,16 @@ def _single(data: Path) -> Parts:
     if data.exists() and not (name.endswith((*ARCHIVES, ".tgz")) or ".tar." in name):
         raise DataError(
             f"{printable(data)}: images with boxes are read from a folder, .tar, .zip, COCO .json, "
-            ".jsonl or YOLO's data.yaml; give one"
+            ".jsonl, .csv or YOLO's data.yaml; give one"
         )
     return {}
 
 
-_TABLES: dict[str, Callable[[TableSource], BoxSource]] = {"json": CocoBoxes, "jsonl": LineBoxes}
+_TABLES: dict[str, Callable[[TableSource], BoxSource]] = {
+    "json": CocoBoxes,
+    "jsonl": LineBoxes,
+    "csv": TableBoxes,
+}
 
 
 def _parts(tree: Tree, base: str) -> Parts:
@@ -93,6 +97,7 @@ def _parts(tree: Tree, base: str) -> Parts:
         lambda: find_voc(tree, base),
         lambda: find_yolo(tree, base),
         lambda: _tables(tree, base, "jsonl"),
+        lambda: _tables(tree, base, "csv"),
     ]
     return next((found for find in finders if (found := find())), {})
 
@@ -130,7 +135,8 @@ def _files(tree: Tree, base: str, folder: str, form: str) -> list[TableFile]:
     for place in (folder, *(join(folder, name) for name in holders)):
         for name in tree.files(place):
             entry = table_file(name, base, join(place, name))
-            if entry.form == form and not entry.stem.lower().startswith(_NOT_BOXES):
+            told = entry.form == form and not entry.stem.lower().startswith(_NOT_BOXES)
+            if told and (form != "csv" or _looks_right(tree, entry)):
                 stem = split_stem(_SAID.sub("", _SAID.sub("", entry.stem.lower())))
                 found.append(TableFile(stem or entry.stem, form, entry.name, base))
     return found
@@ -144,5 +150,8 @@ def _looks_right(tree: Tree, entry: TableFile) -> bool:
     """Whether a file that is named after nothing has boxes: others leave JSON about, too."""
     if entry.form == "jsonl":
         return True
-    raw = table_source(tree, entry, whole=True).document()
+    source = table_source(tree, entry, whole=True)
+    if entry.form == "csv":
+        return has_boxes(source)
+    raw = source.document()
     return b'"images"' in raw and b'"annotations"' in raw

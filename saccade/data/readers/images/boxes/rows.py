@@ -62,6 +62,7 @@ def boxed_image(
         "objects": tuple(one.box for one in good),
         "size": size,
         "clipped": sum(one.clipped for one in good),
+        "around": sum(one.around for one in good),
         "classes": classes or {},
         **extras,
     }

@@ -30,9 +30,9 @@ from saccade.data.readers.images.boxes.rows import (
     try_box,
 )
 from saccade.data.readers.images.boxes.xml import parse_xml, text_at
-from saccade.data.readers.images.classes.find import splits_among
 from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow
 from saccade.data.readers.images.source import TableFile, TableSource, table_source
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tree import Tree, inner, join
 from saccade.data.readers.label_values import labels_of
 from saccade.data.readers.report import BadRow, Problem

@@ -1,5 +1,8 @@
 """YOLO: a text file for each image, with a line for each object: class cx cy width height.
 
+Instead of a box, a line may have an outline of three points or more, class x y x y x y …: the box
+around it is taken. Keypoints behind a box, which data.yaml declares, are passed over.
+
 Numbers are shares of the image's sides. The text of …/images/a.jpg is …/labels/a.txt, or lies
 beside the image; where there is none, there are no objects. A sixth number, the score of one that
 was found, is passed over.
@@ -11,8 +14,10 @@ from dataclasses import dataclass, field
 from saccade.data.images.members import Member
 from saccade.data.readers.images.boxes.checks import (
     CENTRES,
+    OUTLINE,
     CheckedBox,
     Size,
+    box_around,
     checked_box,
     finite_number,
 )
@@ -34,15 +39,20 @@ from saccade.printable import printable
 
 IMAGES, LABELS = "images", "labels"
 _SPLITS = {name for names in SPLITS.values() for name in names}
+_BOX = 5  # columns of a line with a box; a sixth is its score
 _NO_LABELS = {"classes", "labels", "names", "readme"} | _SPLITS
 
 
 @dataclass(frozen=True)
 class YoloNames:
-    """The names of classes by their numbers, and the file that has them; none are numbers."""
+    """The names of classes by their numbers, and the file that has them; none are numbers.
+
+    `keypoints` are the numbers that follow each box.
+    """
 
     names: dict[int, str] = field(default_factory=dict[int, str])
     file: str = ""
+    keypoints: int = 0
 
     def label(self, text: str) -> str:
         number = finite_number(text, "class")
@@ -148,9 +158,15 @@ def is_folder(tree: Tree, folder: str) -> bool:
 
 def _box(line: bytes, names: YoloNames, size: Size) -> CheckedBox:
     words = text_of(line.strip(b"\r")).split()
-    if len(words) not in (5, 6):
-        outline = " (an outline?)" if len(words) > 6 else ""
-        raise BadRow(f"not 5 columns: {len(words)} found{outline}; write {CENTRES.names}")
+    if names.keypoints and len(words) == _BOX + names.keypoints:
+        words = words[:_BOX]
+    outline = len(words) > _BOX + 1 and len(words) % 2
+    if len(words) not in (_BOX, _BOX + 1) and not outline:
+        points = " (keypoints? declare kpt_shape in data.yaml)" if len(words) > _BOX else ""
+        raise BadRow(f"not 5 columns: {len(words)} found{points}; write {CENTRES.names}")
     label = names.label(words[0])
-    x, y, width, height = (finite_number(word, "box") for word in words[1:5])
+    if outline:
+        around = box_around([finite_number(word, "outline") for word in words[1:]])
+        return checked_box(label, around, OUTLINE, size)._replace(around=True)
+    x, y, width, height = (finite_number(word, "box") for word in words[1:_BOX])
     return checked_box(label, (x, y, width, height), CENTRES, size)

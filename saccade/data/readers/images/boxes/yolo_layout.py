@@ -4,9 +4,9 @@ images/train + labels/train     train/images + train/labels     images + labels
 images and texts in one folder, with obj.names or classes.txt; or a text that lists images
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
 
 from saccade.data.readers.images.boxes.rows import small_file
 from saccade.data.readers.images.boxes.yaml import Value, little_yaml
@@ -18,10 +18,9 @@ from saccade.data.readers.images.boxes.yolo import (
     is_folder,
     label_file,
 )
-from saccade.data.readers.images.classes.find import splits_among
-from saccade.data.readers.images.classes.folders import has_images
-from saccade.data.readers.images.named import images_below
+from saccade.data.readers.images.named import has_images, images_below
 from saccade.data.readers.images.rows import ENDINGS
+from saccade.data.readers.images.split_folders import splits_among
 from saccade.data.readers.images.tree import Tree, join
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.stems import SPLITS
@@ -29,7 +28,6 @@ from saccade.errors import DataError
 from saccade.printable import printable
 
 YAML = (".yaml", ".yml")
-_YEAR = re.compile(r"_?\d{4}$")
 _NAMES = ("classes.txt", "obj.names", "_darknet.labels", "_classes.txt", "labels.txt")
 
 
@@ -45,7 +43,14 @@ def find_yolo(tree: Tree, base: str, yaml: str = "") -> dict[str, YoloBoxes]:
     else:
         about = {}
     names = _names_in(about.get("names", ""), yaml) if "names" in about else _named(tree, base)
+    names = replace(names, keypoints=_keypoints(about.get("kpt_shape", "")))
     return _declared(tree, base, about, names) or _by_folders(tree, base, names)
+
+
+def _keypoints(shape: Value) -> int:
+    """How many numbers follow a box, where data.yaml says kpt_shape: [17, 3]."""
+    numbers = [int(one) for one in shape if one.isascii() and one.isdigit() and len(one) < 6]
+    return prod(numbers) if len(numbers) == 2 else 0
 
 
 def _declared(
@@ -94,13 +99,15 @@ def _tails(place: str) -> list[str]:
 def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]:
     found = {
         stem: folder
-        for stem, name in _split_folders(tree, base).items()
+        for stem, name in splits_among(tree.folders(base)).items()
         if (folder := _with_labels(tree, join(base, name))) is not None
     }
     small = {name.lower(): name for name in tree.folders(base)}
     if not found and IMAGES in small and LABELS in small:
         images = join(base, small[IMAGES])
-        found = {stem: join(images, name) for stem, name in _split_folders(tree, images).items()}
+        found = {
+            stem: join(images, name) for stem, name in splits_among(tree.folders(images)).items()
+        }
     whole = "" if found else _with_labels(tree, base)
     if not found and whole is not None:
         found = {"": whole}
@@ -112,15 +119,6 @@ def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]
         if images and (stem in ("", "train") or _labelled(tree, images)):
             parts[stem] = YoloBoxes(tree, name, images, mine, whole=not stem)
     return parts
-
-
-def _split_folders(tree: Tree, folder: str) -> dict[str, str]:
-    """The folders of splits, also where a year follows their names: train2017."""
-    folders = tree.folders(folder)
-    plain = [_YEAR.sub("", name) for name in folders]
-    often = Counter(plain)
-    names = {stem if often[stem] == 1 else name: name for stem, name in zip(plain, folders)}
-    return {stem: names[name] for stem, name in splits_among(list(names)).items()}
 
 
 def _labelled(tree: Tree, images: Sequence[str]) -> bool:

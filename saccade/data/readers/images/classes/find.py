@@ -6,13 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from saccade.data.readers.images.classes.folders import ClassFolders, class_folders, has_images
-from saccade.data.readers.images.classes.tables import (
-    LABELS,
-    LabelColumns,
-    LabelTable,
-    split_stem,
-)
+from saccade.data.readers.images.classes.folders import ClassFolders, class_folders
+from saccade.data.readers.images.classes.tables import LABELS, LabelColumns, LabelTable
+from saccade.data.readers.images.named import has_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
@@ -21,12 +17,13 @@ from saccade.data.readers.images.source import (
     table_file,
     table_source,
 )
+from saccade.data.readers.images.split_folders import images_alone, splits_among
 from saccade.data.readers.images.tar_rows import TarLabels
 from saccade.data.readers.images.tree import ARCHIVES, Tree, join, tree_of
 from saccade.data.readers.many_files import matching_files
 from saccade.data.readers.report import Problem, listed
 from saccade.data.readers.saved_datasets import STATE, saved_files, saved_folders
-from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems
+from saccade.data.readers.stems import SHARD, SPLITS, fitting_stems, split_stem
 from saccade.data.readers.tar_shards import image_tars
 from saccade.errors import DataError
 from saccade.printable import printable
@@ -34,7 +31,7 @@ from saccade.printable import printable
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 WHOLE = ""  # the name of what is named after no split
 _SAID = re.compile(r"[._-]?(labels?|annotations?|metadata)$")
-_HOLDS_SPLIT = re.compile(r"[ ._-](set|data|images?|imgs)$")  # training_set
+_TABLES_OF_SPLITS = ("_annotations.txt", "_annotations.coco.json", "_classes.csv")
 _FOR_ALL = ("metadata", "labels", "annotations", "dataset", "data", "all")
 _NOT_LABELS = ("captions", "person_keypoints", "panoptic", "stuff", "image_info", "dataset_info")
 
@@ -96,11 +93,18 @@ def _split_name(stem: str) -> bool:
 
 
 def _start(tree: Tree, base: str) -> str:
-    """Go down into a lone folder that holds the data, and is neither a split nor a class."""
+    """Go down into a lone folder that holds the data, and is neither a split nor a class.
+
+    So into `images` with folders of classes, beside folders of annotations.
+    """
     while not has_images(tree, base) and not _tables(tree, base):
         folders = tree.folders(base)
-        if len(folders) != 1 or splits_among(folders):
+        if splits_among(folders) or not folders:
             return base
+        if len(folders) > 1:
+            below = images_alone(tree, base)
+            whole = below and class_folders(tree, join(base, below))
+            return join(base, below) if whole else base
         lone = join(base, folders[0])
         whole = tree.folders(lone) and not has_images(tree, lone)
         if not whole and not _tables(tree, lone) and STATE not in tree.files(lone):
@@ -137,22 +141,6 @@ def _sources(tree: Tree, tables: list[TableFile], columns: LabelColumns) -> list
             f"{printable(tree.path)} has {names} for one split; keep one of them, or give one file"
         )
     return [LabelTable(table_source(tree, table, whole=False), columns) for table in tables]
-
-
-def splits_among(folders: list[str]) -> dict[str, str]:
-    """The folders that are splits, by name: train, Val; or seg_train if there is seg_test too."""
-    usual = {name for names in SPLITS.values() for name in names}
-    small: dict[str, str] = {}
-    for name in sorted(folders, key=lambda name: name.lower() not in usual):
-        stem = split_stem(_HOLDS_SPLIT.sub("", name.lower()))
-        small.setdefault(stem if stem in usual else split_stem(name), name)
-    exact = {stem: name for stem, name in small.items() if stem in usual}
-    if exact:
-        return exact
-    tailed = {split: fitting_stems(split, small) for split in SPLITS}
-    if tailed["train"] and (tailed["valid"] or tailed["test"]):
-        return {stem: small[stem] for stems in tailed.values() for stem in stems}
-    return {}
 
 
 def _split_folders(tree: Tree, base: str) -> dict[str, str]:
@@ -196,7 +184,7 @@ def _doubled(tree: Tree, folder: str) -> str:
 
 def _split_table(tree: Tree, folder: str) -> str:
     """The file in the folder of a split that has its labels: Tiny ImageNet's, or metadata.csv."""
-    ends = ("_annotations.txt", "_annotations.coco.json", *(f"metadata.{form}" for form in TABLES))
+    ends = (*_TABLES_OF_SPLITS, *(f"metadata.{form}" for form in TABLES))
     return next((name for name in tree.files(folder) if name.lower().endswith(ends)), "")
 
 

@@ -5,19 +5,20 @@ Folders within the folder of a class are of that class too. What lies beside the
 or has no class, is a bad row.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.rows import ENDINGS, ImageRow
+from saccade.data.readers.images.split_folders import FLAT
 from saccade.data.readers.images.tree import Tree, join
-from saccade.data.readers.report import BadRow, Problem
+from saccade.data.readers.report import BadRow, Problem, listed
 from saccade.data.readers.stems import SPLITS
 from saccade.data.readers.text.records import as_text
 from saccade.errors import DataError
 from saccade.printable import printable
 
-FLAT = ("images", "image", "imgs", "img")  # folders that name no class
 _COMPANIONS = (
     *(".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log"),
     *(".db", ".ini", ".mat", ".npy", ".npz", ".lnk", ".url"),
@@ -26,6 +27,20 @@ _TO_CLASSES = (
     "put each image into a folder named as its class (train/cat/1.jpg), or give a table such as "
     "train.csv with the columns file_name and label"
 )
+_TO_IMAGES = (
+    "write it as images in folders of classes (train/cat/1.png), or fetch it as Parquet, as "
+    "Hugging Face has it"
+)
+_FOREIGN = {
+    re.compile(r"-(idx[13]-ubyte|images\.idx3|labels\.idx1)"): "MNIST's own form",
+    re.compile(
+        r"^(data_batch_\d|test_batch|batches\.meta)$"
+    ): "CIFAR's pickles, which may run code",
+    re.compile(r"^(data_batch_\d|test_batch|train|test)\.bin$"): "CIFAR's own form",
+    re.compile(r"\.(pkl|pickle)$"): "a pickle, which may run code",
+    re.compile(r"\.(npz|npy|mat)$"): "an array, and no images",
+    re.compile(r"\.(h5|hdf5|tfrecord|lmdb|mdb)$"): "a form of another library",
+}
 
 
 @dataclass
@@ -51,6 +66,8 @@ class ClassFolders:
                 f"no {split!r} in it; put the folders of classes into folders train and {split}"
             )
         classes = class_folders(self.tree, self.folder)
+        if foreign := _foreign(self.tree, [self.folder, *(join(self.folder, c) for c in classes)]):
+            raise DataError(f"{printable(self.name)} {foreign}; {_TO_IMAGES}")
         if not classes:
             raise DataError(f"{printable(self.name)} has no folder for a class; {_TO_CLASSES}")
         self._require_splits_above(classes)
@@ -94,15 +111,21 @@ class ClassFolders:
                 yield folder, BadRow("empty class: no image in it; fill it or take it away"), label
 
 
+def _foreign(tree: Tree, folders: list[str]) -> str:
+    """What there is instead of images, where there is no image at all; "" if nothing is known."""
+    files = [name for folder in folders for name in tree.files(folder)]
+    if any(name.lower().endswith(ENDINGS) for name in files):
+        return ""
+    for pattern, what in _FOREIGN.items():
+        if found := [name for name in files if pattern.search(name)]:
+            return f"has {listed(found[:3])}: {what}, which is not read"
+    return ""
+
+
 def class_folders(tree: Tree, folder: str) -> list[str]:
     """The folders of classes right in a folder; a lone `images` is none."""
     found = tree.folders(folder)
     return [] if all(name.lower() in FLAT for name in found) else found
-
-
-def has_images(tree: Tree, folder: str) -> bool:
-    """Whether images lie right in a folder."""
-    return any(name.lower().endswith(ENDINGS) for name in tree.files(folder))
 
 
 def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Member | BadRow]]:

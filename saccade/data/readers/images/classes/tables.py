@@ -1,12 +1,16 @@
 """Tables of images and labels: CSV, TSV, JSON Lines, Parquet, Arrow, COCO's instances.
 
 A row names its image, or holds its bytes. Its label is a string, a number or a list; in a cell of
-CSV or TSV, "|" stands between several labels.
+CSV or TSV, "|" stands between several labels, or each class has a column of 0 and 1:
+
+    image,cat,dog,bird
+    1.jpg,1,0,1
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +29,9 @@ from saccade.data.readers.images.classes.instances import instance_rows, instanc
 from saccade.data.readers.images.classes.parquet import parquet_records
 from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, image_under
 from saccade.data.readers.images.source import TableSource
-from saccade.data.readers.label_values import labels_in, labels_of
+from saccade.data.readers.label_values import in_natural_order, labels_in, labels_of
 from saccade.data.readers.report import BadRow, Problem, parse_rows
-from saccade.data.readers.stems import SPLITS
+from saccade.data.readers.stems import SPLITS, split_stem
 from saccade.data.readers.text.lines import filled, text_of
 from saccade.data.readers.text.parquet import parquet_columns, whole_row
 from saccade.data.readers.text.records import as_text, shown_keys
@@ -42,7 +46,7 @@ LABELS = (
     *("class_name", "tag", "tags", "class_id", "classid", "label_id", "category_id"),
 )
 SPLIT = "split"
-_ALIASES = {"training": "train", "testing": "test", "evaluation": "valid", "eval": "valid"}
+_ONE_HOT = ""  # the key of all columns of classes together; no column has this name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +115,6 @@ class LabelTable:
         return parse_rows(table.rows, self.name, parse, first=table.first)
 
 
-def split_stem(name: str) -> str:
-    """What a name of a split is in small letters, and in the usual words."""
-    small = name.strip().lower()
-    return _ALIASES.get(small, small)
-
-
 def _row(
     raw: Any, number: int, *, table: Records, name: str, finder: ImageFinder, split: str
 ) -> ImageRow | None:
@@ -147,9 +145,66 @@ def _records(
             f"{source.file.name} has a row where the columns should be named, "
             f"{shown_keys(table.names)}; put a first line above it, such as file_name,label"
         )
+    rows = iter(table.rows)
+    ahead = list(islice(rows, 1)) if hint else []
+    table = table._replace(rows=chain(ahead, rows))
+    if hint and (classes := _class_columns(table, ahead, source, columns)):
+        return _one_hot(table, source, columns, classes)
     image, label, split = _keys(source, table.names, columns, hint)
     labels = partial(labels, key=label)
     return Records(table.rows, table.record, image, label, split, labels, table.first)
+
+
+def _class_columns(
+    table: Table, ahead: list[Any], source: TableSource, columns: LabelColumns
+) -> list[str]:
+    """The columns that are classes: those that were named, or all but the image's and the split's
+    where there is none for the label and the first row has 0 or 1 in each.
+    """
+    named = [name.strip() for name in columns.label.split(",")]
+    if len(named) > 1 and columns.label not in table.names:
+        return [find_column(table.names, [one]) or one for one in named]
+    if columns.label or find_column(table.names, LABELS):
+        return []
+    image = find_column(table.names, [columns.image] if columns.image else IMAGES)
+    split = find_column(table.names, [SPLIT]) if source.whole else ""
+    others = [name for name in table.names if name not in (image, split)]
+    rows = parse_rows(ahead, "", lambda raw, _: table.record(raw))
+    first = next((row for row in rows if isinstance(row, dict)), None)
+    marked = first is not None and all(_mark(first[name]) is not None for name in others)
+    return others if image and len(others) > 1 and marked else []
+
+
+def _one_hot(
+    table: Table, source: TableSource, columns: LabelColumns, classes: list[str]
+) -> Records:
+    """Rows with the classes whose columns are 1 under one key."""
+    lacking = [name for name in classes if name not in table.names]
+    if lacking:
+        require_column(source.file.name, table.names, lacking[0], (), "label")
+    image = require_column(source.file.name, table.names, columns.image, IMAGES, "image")
+    split = find_column(table.names, [SPLIT]) if source.whole else ""
+
+    def record(raw: Any) -> dict[str, Any] | None:
+        fields = table.record(raw)
+        return fields and {**fields, _ONE_HOT: [(name, fields[name]) for name in classes]}
+
+    return Records(table.rows, record, image, _ONE_HOT, split, _marked_classes, table.first)
+
+
+def _marked_classes(cells: list[tuple[str, str]]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name, cell in cells:
+        mark = _mark(cell)
+        if mark is None:
+            raise BadRow(f"not 0 or 1: {name!r} is {cell!r:.60}; a column of a class has 0 or 1")
+        found += [name] * mark
+    return tuple(in_natural_order(found))
+
+
+def _mark(cell: str) -> bool | None:
+    """What a cell says of a class; None if nothing."""
+    return {"0": False, "1": True, "0.0": False, "1.0": True}.get(cell.strip())
 
 
 def _keys(
@@ -158,7 +213,8 @@ def _keys(
     """The columns of the image, of the label and of the split, "" if there is none of the last."""
     where = source.file.name
     image = require_column(where, names, columns.image, IMAGES, f"image{hint}")
-    label = require_column(where, names, columns.label, LABELS, f"label{hint}")
+    more = ", or several of 0 and 1, as --label-column cat,dog" if hint else ""
+    label = require_column(where, names, columns.label, LABELS, f"label{hint}", more=more)
     return image, label, find_column(names, [SPLIT]) if source.whole else ""
 
 

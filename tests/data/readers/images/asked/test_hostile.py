@@ -58,7 +58,7 @@ def test_odd_values_are_read_or_refused(
 @pytest.mark.parametrize("name", FORMS)
 @settings(deadline=None, max_examples=60)
 @given(
-    form=st.sampled_from(["jsonl", "csv", "tsv"]),
+    form=st.sampled_from(["jsonl", "csv", "tsv", "json"]),
     cut=st.integers(0, 400),
     pieces=st.lists(st.tuples(st.integers(0, 400), st.sampled_from(PIECES)), max_size=4),
 )

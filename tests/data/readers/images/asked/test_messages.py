@@ -39,7 +39,7 @@ PROBLEMS: dict[str, tuple[str, Any, str]] = {
     "an image of a number": (
         "questions",
         {**QUESTION, "image": 7},
-        "wrong type: 'image' is a number, not a path or the bytes of a file",
+        "missing image: '7' is not in ",
     ),
     "a lost image": ("questions", {**QUESTION, "image": "x.png"}, "missing image: 'x.png' is not"),
     "an image elsewhere": (
@@ -277,7 +277,7 @@ REFUSED: dict[str, tuple[Files, str, str, str]] = {
         {"x.txt": b"a"},
         "x.txt",
         "train",
-        "x.txt: questions are read from a folder, .tar, .zip or .jsonl, .csv, .tsv, .parquet file;",
+        "x.txt: questions are read from a folder, .tar, .zip or .jsonl, .csv, .tsv,",
     ),
     "lost": ({}, "x.jsonl", "train", "x.jsonl does not exist; check the path"),
     "a lost folder": ({}, "x", "train", "x does not exist"),
@@ -285,7 +285,7 @@ REFUSED: dict[str, tuple[Files, str, str, str]] = {
         {"train.jsonl": ROWS},
         "",
         "test",
-        "has no 'test' split with questions: no test in .jsonl, .csv, .tsv, .parquet; it has train",
+        "has no 'test' split with questions: no test in .jsonl, .csv, .tsv, .parquet, .json; it ",
     ),
     "a single file is train": (
         {"x.jsonl": ROWS},
@@ -311,11 +311,18 @@ REFUSED: dict[str, tuple[Files, str, str, str]] = {
         "test",
         "has several files for 'test': test_a, test_b; pass the one you mean as the split",
     ),
+    "a pickle": (
+        {"refs(unc).p": b"", "instances.json": b"{}", "images/a.png": b""},
+        "",
+        "train",
+        "has refs(unc).p, a pickle, which may run code when it is opened, so it is not read; write "
+        "train.jsonl from it once, as docs/data.md shows",
+    ),
     "only another form": (
         {"train_choices.jsonl": ROWS, "x/a.png": b""},
         "",
         "train",
-        "has no questions: no .jsonl, .csv, .tsv, .parquet file; it holds ",
+        "has no questions: no .jsonl, .csv, .tsv, .parquet, .json file; it holds ",
     ),
 }
 

@@ -174,7 +174,11 @@ YOLO_LINES = {
     b"0 .5 .5 nan .5": "not a number: 'box' is 'nan'; give a finite number",
     b"0 .5 .5 1e999 .5": "not a number: 'box' is '1e999'; give a finite number",
     b"0 .5 .5": "not 5 columns: 3 found; write class, centre x, centre y, width, height",
-    b"0 .1 .1 .2 .2 .3 .3": "not 5 columns: 7 found (an outline?); write class, centre x",
+    b"0 .1 .1 .2 .2 .3 .3": "",
+    b"0 .1 .1 .2 .2 .3 .3 .4": "not 5 columns: 8 found (keypoints? declare kpt_shape in data.yaml)",
+    b"0 1 1 20 1 20 10": "pixels for shares: [1, 1, 20, 10] goes above 1; divide by",
+    b"0 .1 .1 .2 .1 .3 .1": "empty box: [0.1, 0.1, 0.3, 0.1] has no area",
+    b"0 .1 .1 .2 .1 .3 x": "not a number: 'outline' is 'x'; give a finite number",
     b"0 .5 .5 .5 .5 .9\r": "",
     b"0 \xff": "not UTF-8: byte 0xff at offset 2 of the line",
 }

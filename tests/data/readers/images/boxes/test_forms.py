@@ -309,3 +309,37 @@ def test_boxes_stay_with_their_images_when_those_are_decoded(tmp_path: Path) -> 
     assert len(cache) == 2
     assert box_class_names(good) == list(CLASSES)
     assert good.summary().startswith("2 images with 1 object from train.json; 1 bad row skipped")
+
+
+def outlined(one: Said) -> str:
+    """A diamond that fills the box."""
+    across, down = (one.left + one.right) / 2, (one.top + one.bottom) / 2
+    points = [(across, one.top), (one.right, down), (across, one.bottom), (one.left, down)]
+    said = " ".join(f"{x / WIDTH!r} {y / HEIGHT!r}" for x, y in points)
+    return f"{CLASSES.index(one.label)} {said}\n"
+
+
+def test_yolo_may_have_outlines_and_their_boxes_are_said_to_be_such(tmp_path: Path) -> None:
+    texts = {f"{n[:-4]}.txt": "".join(map(outlined, f)).encode() for n, f in TRAIN.items() if f}
+    files = {**below("train/images", pictures(TRAIN)), **below("train/labels", texts)}
+    names = f"names: [dog, cat, '{CLASSES[2]}']\n".encode()
+    data = in_folder(tmp_path, {"data.yaml": YAML + names, **files})
+    read = read_boxes(data, "train")
+    plain = [
+        NamedBox(one.label, one.left / 40, one.top / 20, one.right / 40, one.bottom / 20)
+        for found in TRAIN.values()
+        for one in found
+    ]
+    assert [box for row in read.rows for box in row.extras["objects"]] == plain
+    assert read.summary() == (
+        f"3 images with 3 objects (3 drawn around outlines) from {Path(read.files[0]).name}"
+    )
+
+
+def test_keypoints_that_data_yaml_declares_are_passed_over(tmp_path: Path) -> None:
+    line = b"0 .5 .5 .5 .5 .1 .1 2 .2 .2 1 .3 .3 0 .4 .4 2\n"
+    files = {"images/a.png": pictures(VALID)["d.png"], "labels/a.txt": line}
+    yaml = b"train: images\nkpt_shape: [4, 3]\nnames: [cat]\n"
+    (row,) = read_boxes(in_folder(tmp_path, {"data.yaml": yaml, **files}), "train").rows
+    assert [box[1:5] for box in row.extras["objects"]] == [(0.25, 0.25, 0.75, 0.75)]
+    assert row.extras["around"] == 0

@@ -123,7 +123,7 @@ def test_what_is_amiss_is_told_with_its_place(what: str, tmp_path: Path) -> None
 REFUSED: dict[str, tuple[Files, str, str]] = {
     "nothing": ({"x.txt": b""}, "", "has no boxes: neither COCO .json, Pascal VOC"),
     "images only": ({"a/x.png": blank(), "b/y.png": blank()}, "", "it holds a, b"),
-    "another file": ({"x.csv": b"a"}, "x.csv", "images with boxes are read from a folder, .tar"),
+    "another file": ({"x.xlsx": b"a"}, "x.xlsx", "images with boxes are read from a folder, .tar"),
     "lost": ({}, "x.json", "x.json does not exist; check the path"),
     "lost archive": ({}, "x.zip", "x.zip does not exist; check the path"),
     "no paths": ({"x.yaml": b"names: [a]"}, "x.yaml", "names no folder with images that is there"),

@@ -16,7 +16,7 @@ def test_bad_rows_of_class_folders(tmp_path: Path) -> None:
         tmp_path / "data",
         {
             "train/cat/a.png": PICTURES["a.png"],
-            "train/cat/b.tif": b"",
+            "train/cat/b.heic": b"",
             "train/cat/notes.txt": b"",
             "train/dog/.hidden.png": b"",
             "train/stray.png": b"",
@@ -34,8 +34,9 @@ def test_bad_rows_of_class_folders(tmp_path: Path) -> None:
     assert [(p.file.removeprefix(root), p.reason.partition(";")[0]) for p in read.problems] == [
         ("/stray.png", "no class: it lies beside the folders of classes"),
         (
-            "/cat/b.tif",
-            "no image: 'b.tif' ends in none of .jpg, .jpeg, .png, .webp, .gif, .bmp, .jfif, .jpe",
+            "/cat/b.heic",
+            "no image: 'b.heic' ends in none of .jpg, .jpeg, .png, .webp, .gif, .bmp, .jfif, "
+            ".jpe, .tif, .tiff",
         ),
         ("/cat/out.png", "outside the data: 'train/cat/out.png' is a link that leads out of it"),
         ("/cat/loop", "not a file: a link to a folder, which may lead in circles"),
@@ -86,3 +87,34 @@ def test_images_beside_those_of_a_test_without_labels_are_no_class(tmp_path: Pat
 def test_jpegs_of_any_ending_are_images(tmp_path: Path) -> None:
     data = labelled(tmp_path, "cat/a.jfif", "cat/b.JPE", "dog/c.jpeg")
     assert len(read_labelled(data, "train").rows) == 3
+
+
+def test_folders_of_classes_may_lie_beside_those_of_annotations(tmp_path: Path) -> None:
+    files = {f"Images/n02-{c}/{n}.png": picture(n) for n, c in enumerate(("cat", "dog"))}
+    notes = {f"Annotation/n02-{name}/1": b"<annotation/>" for name in ("cat", "dog")}
+    read = read_labelled(in_folder(tmp_path, {**files, **notes, "README": b""}), "train")
+    assert read.labels == ["n02-cat", "n02-dog"]
+    assert len(read.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("train-images-idx3-ubyte.gz", "MNIST's own form"),
+        ("cifar-10-batches-py/data_batch_1", "CIFAR's pickles, which may run code"),
+        ("cifar-10-batches-bin/data_batch_1.bin", "CIFAR's own form"),
+        ("train.pkl", "a pickle, which may run code"),
+        ("bloodmnist.npz", "an array, and no images"),
+        ("digits.h5", "a form of another library"),
+    ],
+)
+def test_forms_that_are_not_read_are_known_and_the_way_out_is_named(
+    name: str, told: str, tmp_path: Path
+) -> None:
+    data = in_folder(tmp_path, {name: b"\0", "readme.html": b""})
+    with pytest.raises(DataError) as raised:
+        read_labelled(data, "train")
+    assert str(raised.value).endswith(
+        f" has {Path(name).name}: {told}, which is not read; write it as images in folders of "
+        "classes (train/cat/1.png), or fetch it as Parquet, as Hugging Face has it"
+    )

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from saccade.data.images.cache import CacheSettings
-from saccade.data.readers import label_splits, read_labelled
+from saccade.data.readers import LabelColumns, label_splits, read_labelled
 from saccade.data.readers.images.cached import cached_images
 from saccade.errors import DataError
 from tests.data.images_made import in_folder, picture, rows
@@ -124,3 +124,37 @@ def test_a_whole_path_into_the_data_is_one_below_it(tmp_path: Path) -> None:
     assert [row.image.path for row in read.rows] == named[:2]
     assert "outside the data" in read.problems[0].reason
     assert "write where it lies from there, as images/1.jpg" in read.problems[0].reason
+
+
+ONE_HOT = "image,dog,cat, cow 10,cow 9\na,1,0,0,0\nb.png,0,1.0,1,1\n"
+MARKED = [("dog",), ("cat", "cow 9", "cow 10")]
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train/_classes.csv", "x.csv"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_each_class_may_have_a_column_of_0_and_1(tmp_path: Path, name: str, mark: str) -> None:
+    images = {str(Path(name).parent / file): raw for file, raw in PICTURES.items()}
+    data = in_folder(tmp_path, {name: ONE_HOT.replace(",", mark).encode(), **images})
+    read = read_labelled(data, "train")
+    assert [row.extras["labels"] for row in read.rows] == MARKED
+    assert [row.line for row in read.rows] == [2, 3]
+
+
+def test_columns_of_classes_may_be_named_and_others_are_left_aside(tmp_path: Path) -> None:
+    raw = b"age,dog,image,cat,split\n70,1,a.png,0,train\n7,0,b.png,1,test\n"
+    data = in_folder(tmp_path, {"all.csv": raw, **PICTURES})
+    assert "has no column for the label in its first line; it has 'age', 'dog'" in refusal(data)
+    assert "or several of 0 and 1, as --label-column cat,dog" in refusal(data)
+    columns = LabelColumns(label="dog, cat")
+    assert label_splits(data, columns) == ["train", "test"]
+    assert read_labelled(data, "test", columns=columns).rows[0].extras["labels"] == ("cat",)
+    with pytest.raises(DataError, match="has no column 'cow'"):
+        read_labelled(data, "train", columns=LabelColumns(label="dog,cow"))
+
+
+def test_what_is_neither_0_nor_1_is_a_bad_row(tmp_path: Path) -> None:
+    raw = b"image,dog,cat\na.png,1,0\nb.png,2,0\n"
+    read = read_labelled(in_folder(tmp_path, {"train.csv": raw, **PICTURES}), "train", skip_bad=1)
+    assert [(p.line, p.reason) for p in read.problems] == [
+        (3, "not 0 or 1: 'dog' is '2'; a column of a class has 0 or 1")
+    ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import FAST, pytest_runtest_call
+from tests.conftest import MOST, pytest_runtest_call
 from tests.marks import one_fast, one_fast_of_each
 
 
@@ -39,11 +39,14 @@ def computing(request: pytest.FixtureRequest, seconds: float) -> None:
             next(around)
 
 
-def test_what_computes_for_long_and_is_not_marked_slow_fails(
-    request: pytest.FixtureRequest,
+def test_a_fast_test_that_computes_for_long_fails(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computing(request, FAST - 1)
-    with pytest.raises(pytest.fail.Exception, match=r"it computes for 7\.0 s: make it cheaper, or"):
-        computing(request, FAST + 1)
-    request.applymarker(pytest.mark.slow)
-    computing(request, FAST + 1)
+    monkeypatch.setattr(request.config.option, "markexpr", "not slow")
+    computing(request, MOST - 1)
+    with pytest.raises(
+        pytest.fail.Exception, match=r"it computes for 21\.0 s: make it cheaper, or"
+    ):
+        computing(request, MOST + 1)
+    monkeypatch.setattr(request.config.option, "markexpr", "")
+    computing(request, MOST + 1)

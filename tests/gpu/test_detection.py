@@ -1,14 +1,18 @@
 """Detection on a GPU: matching by its kernel, and the form for inference."""
 
+from typing import Any
+
 import pytest
 import torch
-from scipy.optimize import linear_sum_assignment
 
 from saccade.models.detection.detr import PRESETS, Detr
 from saccade.models.inference.detector import DetectorForInference
 from saccade.models.inference.scores import KeptForm
 from saccade.tasks.detection.matching import assigned
 from tests.gpu.precision import DEVICE
+
+REASON = "objects are matched by it where there is no kernel"
+optimize: Any = pytest.importorskip("scipy.optimize", reason=REASON)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +28,7 @@ def test_no_assignment_costs_less(objects: int, queries: int, whole: bool) -> No
     for one, real, chosen in zip(cost.flatten(0, 1), there.flatten(0, 1), found.flatten(0, 1)):
         assert chosen[~real].eq(-1).all()
         assert len(chosen[real].unique()) == real.sum()
-        rows, columns = linear_sum_assignment(one[real])
+        rows, columns = optimize.linear_sum_assignment(one[real])
         least = one[real][rows, columns].sum()
         torch.testing.assert_close(one[real, chosen[real]].sum(), least, rtol=0, atol=1e-3)
 

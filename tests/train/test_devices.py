@@ -1,6 +1,11 @@
-"""Devices without float64 and without fused optimizers, such as MPS: imitated on the CPU."""
+"""Devices that are not here, imitated on the CPU: one without float64 and fused optimizers, such
+as MPS; and one whose tensors mix with no others and are not waited for, such as a GPU.
+"""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +26,12 @@ from saccade.models.text.convolutional import ConvSeq2SeqConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.models.text.transformer import TransformerConfig
+from saccade.tasks.base import Fillable, Preparation
 from saccade.train.distributed import choose_device
-from saccade.train.fit import Skipped, Trainer, Update
+from saccade.train.fit import Objective, Skipped, Trainer, Update
+from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
+from tests.gpu.corpora import NEEDS, hurried
 from tests.marks import one_fast
 
 
@@ -157,3 +165,54 @@ def test_a_model_without_statistics_copies_nothing(data: Path) -> None:
 def test_meta_is_no_device_to_train_on() -> None:
     with pytest.raises(ConfigError, match=r"device='meta' cannot be used here .*; try cpu"):
         choose_device("meta")
+
+
+META = torch.device("meta")
+# Of each kind of work with each kind of model the last recipe on built-in data, unless it begins
+# with another run.
+UPDATES = {
+    (type(one.task), type(one.model)): name
+    for name, one in RECIPES.items()
+    if name not in NEEDS and not one.stages
+}
+
+
+@pytest.fixture
+def autocast_on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is none, and it would change nothing."""
+    enabled, autocast = torch.is_autocast_enabled, torch.autocast
+
+    def is_enabled(device: str = "cpu") -> bool:
+        return device != "meta" and enabled(device)
+
+    def switch(device: str, *how: Any, **more: Any) -> AbstractContextManager[Any]:
+        return nullcontext() if device == "meta" else autocast(device, *how, **more)
+
+    monkeypatch.setattr(torch, "is_autocast_enabled", is_enabled)
+    monkeypatch.setattr(torch, "autocast", switch)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("autocast_on_meta")
+@pytest.mark.parametrize("name", UPDATES.values())
+def test_an_update_mixes_no_devices_and_asks_for_no_number(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors on `meta` have no numbers, so that whoever asks for one is told."""
+    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
+    for module in ("captioning", "classification", "detection", "joint", "reconstruction"):
+        monkeypatch.setattr(f"saccade.tasks.{module}.data.HELD_BACK", 8)
+    # A GPU matches objects by a kernel; without it the CPU must see the costs.
+    monkeypatch.setattr(
+        "saccade.tasks.detection.matching.assigned", lambda cost, there: there.long()
+    )
+    recipe = hurried(name, tmp_path / "data", steps=3)
+    few = {"pairs": 200, "sentences": 200, "scenes": 40, "count": 80}
+    fewer: Any = {key: count for key, count in few.items() if key in vars(recipe.task)}
+    budget = min(600, recipe.train.batch_tokens)
+    task = replace(recipe.task, **fewer).prepare(Preparation(budget=budget, seed=0))
+    objective = Objective(task.fit(recipe.model).build().to(META), task)
+    batch = task.batch(0)
+    losses = objective((batch.filled() if isinstance(batch, Fillable) else batch).to(META))
+    reduce(torch.add, losses.values()).backward()
+    assert any(weight.grad is not None for weight in objective.parameters())

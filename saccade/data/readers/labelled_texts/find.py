@@ -32,7 +32,7 @@ from saccade.data.readers.text.find import (
 from saccade.errors import DataError
 from saccade.printable import printable
 
-TABLES = ("tsv", "csv", "jsonl", "parquet", "arrow", "tar")
+TABLES = ("tsv", "csv", "jsonl", "json", "parquet", "arrow", "tar")
 TAGGED = ("conll", "conllu", "bio", "iob", "iob2", "bioes", "txt")
 _BY_PARTS = ("arrow", "tar")  # forms whose parts are named after their split by `split_entries`
 WHOLE = ""  # the name of a file that was given by itself

@@ -29,7 +29,7 @@ from saccade.data.readers.tar_samples import tar_keys, tar_records, whole_record
 from saccade.data.readers.text.find import NamedFile
 from saccade.data.readers.text.lines import lines, text_of
 from saccade.data.readers.text.parquet import parquet_columns, parquet_rows, whole_row
-from saccade.data.readers.text.records import as_text, kind_of, shown_keys
+from saccade.data.readers.text.records import as_text, json_rows, kind_of, shown_keys
 
 PAIRS = (
     *(("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2")),
@@ -180,6 +180,8 @@ def open_table(file: NamedFile, task: GlueTask | None) -> Table:
             return comma_table(lines(path), name)
         case "jsonl":
             return json_table(lambda: lines(path), name)
+        case "json":
+            return json_table(lambda: json_rows(path), name)
         case "parquet" | "arrow":
             return Table(COLUMNAR[file.ending][0](path).names, (), whole_row)
         case "tar":

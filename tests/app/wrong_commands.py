@@ -28,7 +28,8 @@ CAPTION = f"train show-attend-tell --scenes 4 --image 32 --model.width 8 --model
 
 COMMANDS = [
     Wrong("fly", "there is no command 'fly'; there are: train, eval", "list --json"),
-    Wrong("Predict {tr} hi", "there is no command 'Predict'"),
+    Wrong("Predict {tr} hi", "there is no command 'Predict'; perhaps you meant predict; there are"),
+    Wrong("tran transformer", "there is no command 'tran'; perhaps you meant train; there are"),
     Wrong("--foo", "there is no command '--foo'"),
     Wrong("'a\x1b[31mb'", "there is no command 'a\\x1b[31mb'"),
     Wrong("list --foo", "unrecognized options: --foo"),

@@ -50,7 +50,7 @@ def recipe(name: str) -> Recipe:
         return _of_preset(name)
     raise ConfigError(
         f"no recipe '{printable(name)}'{perhaps(name, [*RECIPES, *PRESETS])}; there are: "
-        f"{', '.join(RECIPES)} (or a model preset: {', '.join(PRESETS)}; or a .toml file of your own)"
+        f"{', '.join(RECIPES)} (or a model preset: {', '.join(PRESETS)}; or a .toml of your own)"
     )
 
 

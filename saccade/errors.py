@@ -1,6 +1,8 @@
 """What can go wrong because of what a person gave us. The command line prints these as one line."""
 
 import errno
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class SaccadeError(Exception):
@@ -51,3 +53,9 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 _NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "bad_alloc")
+
+
+def perhaps(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by a name that is not known, or nothing."""
+    near = get_close_matches(name.lower(), known, n=2, cutoff=0.7)
+    return f"; perhaps you meant {' or '.join(near)}" if near else ""

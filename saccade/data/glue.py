@@ -142,9 +142,15 @@ GLUE: Mapping[str, GlueTask] = MappingProxyType(
                 submissions={"test": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"},
                 splits=MappingProxyType(
                     {
-                        "train": ("train",),
-                        "valid": ("dev_matched", "validation_matched"),
-                        "valid_mismatched": ("dev_mismatched", "validation_mismatched"),
+                        "train": ("train", "multinli_1.0_train"),
+                        "valid": (
+                            *("dev_matched", "validation_matched"),
+                            "multinli_1.0_dev_matched",
+                        ),
+                        "valid_mismatched": (
+                            *("dev_mismatched", "validation_mismatched"),
+                            "multinli_1.0_dev_mismatched",
+                        ),
                         "test": ("test_matched",),
                         "test_mismatched": ("test_mismatched",),
                     }

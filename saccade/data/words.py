@@ -24,6 +24,7 @@ _LETTER = rf"[[\w\p{{N}}]--{_CONTINUOUS}]"
 _WORD = regex.compile(
     rf"(?P<run>{_CONTINUOUS}+)|{_LETTER}+['’](?={_LETTER})|[{_LETTER}-]+|\S", regex.V1
 )
+_ONE = regex.compile(_CONTINUOUS, regex.V1)
 _CLUSTER = regex.compile(r"\X")
 _BOUNDARY = regex.compile(r"\b", regex.V1 | regex.WORD)
 
@@ -56,3 +57,8 @@ def length_in_words(text: str) -> int:
 def grapheme_boundaries(text: str) -> set[int]:
     """The places where a text may be cut without cutting what a reader takes for one character."""
     return {0, *(match.end() for match in _CLUSTER.finditer(text))}
+
+
+def continuous_letters(text: str) -> int:
+    """How many characters are of a script that is written without blanks."""
+    return sum(1 for _ in _ONE.finditer(text))

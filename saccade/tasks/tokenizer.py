@@ -5,9 +5,12 @@ from typing import Protocol, runtime_checkable
 
 from saccade.data.foreign_tokenizer import read_tokenizer
 from saccade.data.vocabulary import Level, Vocabulary
+from saccade.data.words import continuous_letters
+from saccade.errors import DataError
 from saccade.tasks.base import Preparation
 
 TOKENIZER = "tokenizer.json"
+LONGEST_WORD = 10  # letters of a script without blanks
 
 
 @runtime_checkable
@@ -45,13 +48,28 @@ def given_tokenizer(how: Preparation) -> Vocabulary | None:
 
 def learnt(settings: TokenizerSettings, texts: Iterable[str], *, masks: bool = False) -> Vocabulary:
     """What a task's settings make of some texts."""
-    return Vocabulary.train(
+    vocabulary = Vocabulary.train(
         texts,
         level=settings.level,
         size=settings.vocabulary,
         lowercase=settings.lowercase,
         masks=masks,
     )
+    if settings.level == "words":
+        _refuse_without_blanks(vocabulary.entries())
+    return vocabulary
+
+
+def _refuse_without_blanks(words: Iterable[str]) -> None:
+    """Chinese, Japanese, Thai … have no blanks between words: whole lines would be words."""
+    unparted = {word: continuous_letters(word) for word in words}
+    every, all_letters = sum(unparted.values()), sum(map(len, unparted))
+    long = [word for word, count in unparted.items() if count > LONGEST_WORD]
+    if 5 * every > all_letters and 2 * sum(unparted[word] for word in long) > every:
+        raise DataError(
+            f"level=words takes what stands between blanks for a word, and {long[0][:20]!r} … is "
+            "one here; give --level characters or --level bpe, or part the words by blanks"
+        )
 
 
 def tokenizer_asset(vocabulary: Vocabulary) -> dict[str, bytes]:

@@ -17,6 +17,7 @@ from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from tests.app.conftest import QUICK
 from tests.app.drawer_runs import drawer_run
+from tests.app.wrong_bench_commands import BENCH
 from tests.app.wrong_cluster_commands import CLUSTERS
 from tests.app.wrong_commands import EVERY as MOST
 from tests.app.wrong_commands import Wrong
@@ -30,13 +31,30 @@ from tests.app.wrong_matching_commands import MATCHING
 from tests.app.wrong_reconstruction_commands import RECONSTRUCTION
 from tests.app.wrong_scale_commands import SCALE
 from tests.app.wrong_start_commands import STARTS
-from tests.app.wrong_text_commands import UNDERSTANDING
+from tests.app.wrong_text_commands import FILES_OF_TEXT, UNDERSTANDING
 from tests.marks import slow
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
 SEEING = [*CLASSES, *DRAWINGS, *OBJECTS, *JOINT, *MATCHING, *RECONSTRUCTION]
-EVERY = [*MOST, *FIGURES, *SEEING, *MASKED, *SCALE, *CLUSTERS, *STARTS, *UNDERSTANDING]
+EVERY = [
+    *MOST,
+    *FILES_OF_TEXT,
+    *FIGURES,
+    *SEEING,
+    *MASKED,
+    *SCALE,
+    *BENCH,
+    *CLUSTERS,
+    *STARTS,
+    *UNDERSTANDING,
+]
+HEADS = {
+    "named.tsv": b"en\tde\n" + b"the dog\tder Hund\n" * 60,
+    "chinese.txt": "人人生而自由在尊严和权利上一律平等\n".encode() * 60,
+    "headless.tsv": b"good\ta fine day\nbad\twhat a mess\n" * 9,
+    "one-label.tsv": b"text\tlabel\n" + b"a fine day\tgood\n" * 9,
+}  # first lines that are no rows, or are some
 SENTENCES = "I think therefore I am\nI like machine learning\n"
 
 
@@ -91,7 +109,7 @@ def workshop(translator: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         "pairs.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60,
         "gaps.tsv": b"source\ttarget\n" + b"the dog\tle chien\n" * 60 + b"\tle chat\n",
         "labelled.tsv": b"text\tlabel\n" + b"a fine day\tgood\nwhat a mess\tbad\n" * 9,
-        "one-label.tsv": b"text\tlabel\n" + b"a fine day\tgood\n" * 9,
+        **HEADS,
         "broken.toml": b"model = [",
         "broken.json": b"{",
         "broken.jsonl": b"{\n",

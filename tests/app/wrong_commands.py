@@ -29,7 +29,8 @@ CAPTION = f"train show-attend-tell --scenes 4 --image 32 --model.width 8 --model
 
 COMMANDS = [
     Wrong("fly", "there is no command 'fly'; there are: train, eval", "describe rnn-lm"),
-    Wrong("Predict {tr} hi", "there is no command 'Predict'"),
+    Wrong("Predict {tr} hi", "there is no command 'Predict'; perhaps you meant predict; there are"),
+    Wrong("tran transformer", "there is no command 'tran'; perhaps you meant train; there are"),
     Wrong("--foo", "there is no command '--foo'"),
     Wrong("'a\x1b[31mb'", "there is no command 'a\\x1b[31mb'"),
     Wrong("list --foo", "unrecognized options: --foo"),
@@ -375,26 +376,4 @@ SERVE = [
     Wrong("serve {tr} --prot 80", "perhaps you meant --port"),
 ]
 
-BENCH = [
-    Wrong("bench fly", "there is no bench 'fly'; there are: train, pretrain"),
-    Wrong("bench look --lengths -1", "lengths=(-1,) must be positions"),
-    Wrong("bench look --lengths 0", "lengths=(0,) must be positions"),
-    Wrong("bench look --lengths x", "error parsing --lengths"),
-    Wrong("bench look --heads 0", "heads=0 must be at least 1"),
-    Wrong("bench look --head-width 0", "head_width=0 must be at least 1"),
-    Wrong("bench look --precision fp8", "precision=fp8 is not one of bf16, fp16, fp32"),
-    Wrong("bench look --device moon", "device='moon' cannot be used here"),
-    Wrong("bench look --seconds nan", "seconds=nan must be 0 or more"),
-    Wrong(f"bench look --seed {2**63}", f"seed={2**63} must be from 0"),
-    Wrong("bench train --peers nobody", "peers=nobody is not one of torch"),
-    Wrong("bench train --precision fp8", "precision=fp8 is not one of auto"),
-    Wrong("bench train --seed -1", "seed=-1 must be from 0"),
-    Wrong("bench train --seconds -1", "seconds=-1.0 must be 0 or more"),
-    Wrong("bench decode --sentences 0", "sentences=0 must be at least 1"),
-    Wrong("bench decode --size huge", "invalid choice 'huge'"),
-    Wrong("bench growth --width 0", "width=0 must be at least 1"),
-    Wrong("bench rnn --heads 0", "heads=0 must be at least 1"),
-    Wrong("bench vision --foo", "unrecognized options: --foo"),
-]
-
-EVERY = [*COMMANDS, *TRAIN, *PREDICT, *COMPARE, *EVAL, *LOOK, *EXPORT, *SERVE, *BENCH]
+EVERY = [*COMMANDS, *TRAIN, *PREDICT, *COMPARE, *EVAL, *LOOK, *EXPORT, *SERVE]

@@ -1,11 +1,23 @@
-"""Mistakes with texts that are to be understood; see wrong_commands.py."""
+"""Mistakes with texts, most of which are to be understood; see wrong_commands.py."""
 
-from tests.app.wrong_commands import SMALL, Wrong
+from tests.app.wrong_commands import PAIRS, RNN, RNN2, SMALL, Wrong
 
 TINY = "--model.width 8 --model.heads 2 --model.depth 1 --model.hidden 8 --vocabulary 300"
 BERT = f"train bert-classify {TINY} {SMALL}"
 LINGUA = f"{BERT} --count 12"
 OWN = f"{BERT} --data labelled.tsv --held-out 0.25"
+FILES_OF_TEXT = [
+    Wrong(
+        RNN2.replace("corpus", "named.tsv"),
+        "named.tsv:1 has 'en', 'de': say which is the source: --source en --target de",
+        PAIRS.replace("corpus", "named.tsv"),
+    ),
+    Wrong(
+        f"{RNN} --data chinese.txt",
+        "give --level characters or --level bpe",
+        f"{RNN} --data chinese.txt --level characters",
+    ),
+]
 UNDERSTANDING = [
     Wrong(f"{BERT} --count 0", "count=0 must be at least 1", LINGUA),
     Wrong(f"{LINGUA} --world poems", "invalid choice 'poems'", f"{LINGUA} --world tags"),
@@ -22,6 +34,11 @@ UNDERSTANDING = [
     Wrong(f"{BERT} --data labelled.tsv --task poem", "is neither auto, nor one of", OWN),
     Wrong(f"{BERT} --data labelled.tsv --held-out 0", "give one, or --held-out 0.05", OWN),
     Wrong(f"{BERT} --data labelled.tsv --label nothing", "nothing", OWN),
+    Wrong(
+        f"{BERT} --data headless.tsv --held-out 0.25",
+        "name yours with --text (by its number, as --text 2 --label 1, if that line is a row)",
+        f"{BERT} --data headless.tsv --held-out 0.25 --text 2 --label 1",
+    ),
     Wrong(f"{BERT} --data one-label.tsv", "a single class (good) leaves nothing to tell apart"),
     Wrong("predict {und} hi --best 0", "best=0 must be at least 1", "predict {und} hi --best 1"),
     Wrong("predict {und} hi --second there", "leave it out", "predict {und} hi"),

@@ -85,8 +85,11 @@ def test_a_recipe_knows_what_the_built_in_data_make_of_its_model(
 
 
 def test_an_unknown_recipe_is_told_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"no recipe 'transfromer'; there are: rnn-lm, .*\.toml"):
-        recipe("transfromer")
+    with pytest.raises(ConfigError, match=r"no recipe 'lstm'; there are: rnn-lm, .*\.toml"):
+        recipe("lstm")
+    near = r"no recipe 'Transfromer'; perhaps you meant transformer(?: or \S+)?; there are: rnn-lm"
+    with pytest.raises(ConfigError, match=near):
+        recipe("Transfromer")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from saccade.errors import ConfigError, SaccadeError, out_of_memory
+from saccade.errors import ConfigError, SaccadeError, out_of_memory, perhaps
 from saccade.train.stopping import Stopped, StopRequest, leave, obey_within_a_second
 
 
@@ -145,7 +145,8 @@ def _started(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        raise ConfigError(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}")
+        near = perhaps(name, COMMANDS)
+        raise ConfigError(f"there is no command {name!r}{near}; there are: {', '.join(COMMANDS)}")
     return _run(name, rest)
 
 

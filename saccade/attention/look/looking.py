@@ -62,6 +62,9 @@ class Trace:
     def __len__(self) -> int:
         return len(self._seen)
 
+    def __repr__(self) -> str:
+        return f"Trace({', '.join(self._seen) or 'nothing seen yet'})"
+
     def __getitem__(self, name: str) -> Glance:
         """What a site saw last: one call, or the steps of decoding, each row its hypothesis.
 

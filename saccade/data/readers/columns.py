@@ -7,11 +7,12 @@ quoted; a cell of CSV may go on over several lines, of which the first gives the
 import csv
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.text.lines import MAX_LINE, filled, text_of
-from saccade.data.readers.text.records import fields_of, json_line, shown_keys
+from saccade.data.readers.text.records import fields_of, json_row, shown_keys
 from saccade.errors import DataError
 
 MAX_LINES = 1_000  # of one row of CSV: a quotation mark that is never closed ends somewhere
@@ -30,7 +31,7 @@ class Table(NamedTuple):
 
     names: list[str]
     rows: Iterable[Any]
-    record: Callable[[Any], dict[str, Any] | None]
+    record: Callable[[Any], Any]
     first: int = 1
 
 
@@ -54,12 +55,13 @@ def tab_table(lines: Lines, name: str, names: Sequence[str] = ()) -> Table:
 
 def comma_table(lines: Lines, name: str, names: Sequence[str] = ()) -> Table:
     """CSV; where `names` are given, its first line is a row like any other."""
-    mark, first = ",", 1 if names else 2
     try:
-        if not names:
-            header = filled(text_of(next(lines)))
-            mark = next((mark for mark in ",;\t|" if mark in header), ",")
-            names = _named(next(csv.reader([header], delimiter=mark, strict=True)))
+        raw = next(lines)
+        header = filled(text_of(raw))
+        mark = next((mark for mark in ",;\t|" if mark in header), ",")
+        if names:
+            lines = chain([raw], lines)
+        first, names = (1, names) if names else (2, _cells(header, mark))
     except (BadRow, csv.Error) as bad:
         reason = bad if isinstance(bad, BadRow) else f"not CSV: {bad}"
         raise DataError(f"{name}:1: {reason}; the first line must name the columns") from None
@@ -72,11 +74,11 @@ def comma_table(lines: Lines, name: str, names: Sequence[str] = ()) -> Table:
     return Table(list(names), _comma_rows(lines, mark), record, first)
 
 
-def json_table(read: Callable[[], Lines], name: str) -> Table:
-    """JSON Lines; the columns are the keys of the first object."""
+def json_table(read: Callable[[], Iterator[Any]], name: str) -> Table:
+    """JSON Lines, or a list of objects; the columns are the keys of the first object."""
 
-    def record(raw: bytes | None) -> dict[str, Any]:
-        return fields_of(json_line(raw))
+    def record(raw: Any) -> dict[str, Any]:
+        return fields_of(json_row(raw))
 
     good = parse_rows(read(), "", lambda raw, _: record(raw))
     first = next((row for row in good if not isinstance(row, Problem)), None)
@@ -116,8 +118,17 @@ def require_column(
     )
 
 
+def by_number(columns: int) -> list[str]:
+    """What columns are called that have no names: 1, 2, 3 …"""
+    return [str(number) for number in range(1, columns + 1)]
+
+
 def _named(cells: list[str]) -> list[str]:
     return [cell.strip() for cell in cells]
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    return _named(next(csv.reader([line], delimiter=mark, strict=True)))
 
 
 def _by_name(cells: list[str], names: Sequence[str]) -> dict[str, Any]:

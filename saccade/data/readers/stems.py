@@ -18,6 +18,11 @@ SHARD = re.compile(r"-\d+-of-\d+(-[0-9a-f]+)?$")  # train-00000-of-00002.parquet
 _ALIASES = {"training": "train", "testing": "test", "evaluation": "valid", "eval": "valid"}
 _DIGITS = re.compile(r"([0-9]+)")
 _LANGUAGES = re.compile(r"\.[a-z]{2}-[a-z]{2}$")  # train.en-de, as fairseq has it
+_SETS = {  # of IWSLT and WMT: train.tags.de-en, IWSLT14.TED.tst2010.de-en, newstest2014-deen
+    "train": re.compile(r"^train\.tags\."),
+    "valid": re.compile(r"(^|\.)(news)?dev\d{4}($|[.-])"),
+    "test": re.compile(r"(^|\.)(news)?te?st\d{4}($|[.-])"),
+}
 _TEST = re.compile(r"test(?![a-z])")  # test_2016 and test2, not testimonials
 
 
@@ -41,7 +46,10 @@ def fitting_stems(split: str, stems: Iterable[str]) -> list[str]:
     named = named or [stem for stem in every if _LANGUAGES.sub("", stem) in usual]
     tailed = [stem for stem in every if _LANGUAGES.sub("", stem).endswith(tails)]
     tested = [stem for stem in every if split == "test" and _TEST.match(stem)]
-    return named or tailed or tested
+    if named or tailed or tested or not usual:
+        return named or tailed or tested
+    sets = next(name for name, names in SPLITS.items() if names == usual)
+    return [stem for stem in every if _SETS[sets].search(stem)]
 
 
 def one_stem(data: Path, split: str, stems: Iterable[str]) -> list[str]:

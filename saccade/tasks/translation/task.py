@@ -44,8 +44,8 @@ class TranslationSettings(TextSettings):
     """What to translate, and how text becomes tokens. Without `data`: the built-in lingua.
 
     Args:
-        data: folder of parallel files, or .tsv, .jsonl, .parquet or .tar files; also .gz or .zst.
-        source: language translated from: a file extension or a column, such as en.
+        data: folder of parallel files, or .tsv, .csv, .jsonl, .tmx, .parquet … files; also .gz.
+        source: language translated from: a file extension or a column, by name or number; en.
         target: language translated into.
         level: tokens are byte pairs trained on the corpus, words, or characters.
         vocabulary: how many tokens at most.

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from saccade.config import ModelConfig
-from saccade.errors import ConfigError
+from saccade.errors import ConfigError, perhaps
 from saccade.models import PRESETS
 from saccade.printable import printable
 from saccade.tasks.base import TaskSettings
@@ -49,8 +49,8 @@ def recipe(name: str) -> Recipe:
     if name in PRESETS:
         return _of_preset(name)
     raise ConfigError(
-        f"no recipe '{printable(name)}'; there are: {', '.join(RECIPES)} (or a model preset: "
-        f"{', '.join(PRESETS)}; or a .toml file of your own)"
+        f"no recipe '{printable(name)}'{perhaps(name, [*RECIPES, *PRESETS])}; there are: "
+        f"{', '.join(RECIPES)} (or a model preset: {', '.join(PRESETS)}; or a .toml of your own)"
     )
 
 

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import torch
@@ -139,9 +139,13 @@ class _Session:
             raise ConfigError(f"no site of {kind} is asked for; there are: {there}")
 
     def _noted(self, path: str, module: nn.Module, forward: Callable[..., Any]) -> Any:
-        """A forward that runs as always, with torch telling us what it calls."""
+        """A forward that runs as always, with torch telling us what it calls.
+
+        Its signature stays too: by it `generate` finds out whether a model takes position_ids.
+        """
         fast = any(type(module).forward is kind.forward for kind in FAST)
 
+        @wraps(forward)
         def noted(*args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() != self.thread:
                 self.elsewhere = True
@@ -228,6 +232,7 @@ class _Running:
 def _silent(forward: Callable[..., Any]) -> Callable[..., Any]:
     """A site of ours shows itself."""
 
+    @wraps(forward)
     def unheard(*args: Any, **kwargs: Any) -> Any:
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             return forward(*args, **kwargs)

@@ -3,7 +3,8 @@
 Columns are parted by tabs, or else by blanks. The first is the word and the last its tag, unless
 others are named. CoNLL-U (https://universaldependencies.org/format.html) is known by its ending or
 its ten columns: comments, ranges such as 1-2 and empty nodes such as 8.1 are no words, and the tag
-is the universal part of speech. A line that is wrong spoils its sentence.
+is the universal part of speech. CoNLL-2012 (OntoNotes) is known by its marks of documents; the tag
+is then that of named entities, from brackets. A line that is wrong spoils its sentence.
 """
 
 import re
@@ -27,6 +28,10 @@ NO_TAG = "_"  # in CoNLL-U
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _COMMENT = re.compile(r"#\s*(id\b|\w+\s*=)")  # where a plain file has some, before a sentence
+_DOCUMENTS = ("#begin document", "#end document")
+_COLUMNS = {"universal": (1, 3), "2012": (3, 10), "plain": (0, -1)}  # of the word and of its tag
+_BRACKETS = re.compile(r"\(([\w-]+)(\*|\))|\*\)?")  # (ORG* … *) and (DATE)
+UNPARTED = 200  # lines of a .txt
 Lines = list[tuple[int, str | BadRow]]
 
 
@@ -45,8 +50,9 @@ class TaggedFile:
     def rows(self) -> Iterator[LabelledText | Problem]:
         """Each sentence."""
         name, self.universal = str(self.file.path), is_universal(self.file)
-        word = self._place(self.columns.text, 1 if self.universal else 0)
-        tag = self._place(self.columns.label, 3 if self.universal else -1)
+        usual = _COLUMNS["universal" if self.universal else "2012" if self._is_2012() else "plain"]
+        word = self._place(self.columns.text, usual[0])
+        tag = self._place(self.columns.label, usual[1])
         for block in _blocks(self.file):
             found = self._rows(block)
             try:
@@ -56,6 +62,17 @@ class TaggedFile:
                     yield self._sentence(found, word, tag, f"{name}:{block[0][0]}")
             except BadRow as bad:
                 yield Problem(name, block[0][0], str(bad))
+
+    def _is_2012(self) -> bool:
+        """Whether it has CoNLL-2012's marks of documents; no blank line at all is another form."""
+        seen = peek(self.file)
+        if self.file.ending == "txt" and len(seen) > UNPARTED and all(map(str.strip, seen)):
+            raise DataError(
+                f"{printable(self.file.path)} has no blank line among its first {len(seen):,}, and "
+                "in CoNLL one ends each sentence; texts with classes may be a .tsv or .csv whose "
+                "first line names the columns, or lines as __label__NAME text"
+            )
+        return bool(seen) and seen[0].startswith(_DOCUMENTS)
 
     def _rows(self, block: Lines) -> list[list[str]] | Problem:
         """The columns of each word, or which line is bad."""
@@ -73,7 +90,11 @@ class TaggedFile:
     def _cells(self, line: str, *, first: bool) -> list[str]:
         """The columns of a word; none if the line holds no word."""
         cells = _split(line)
-        if cells[0] == DOCUMENT or (self.universal and _NO_WORD.fullmatch(cells[0])):
+        if (
+            cells[0] == DOCUMENT
+            or line.startswith(_DOCUMENTS)
+            or (self.universal and _NO_WORD.fullmatch(cells[0]))
+        ):
             return []
         if first and line.startswith("#") and (self.universal or _COMMENT.match(line)):
             return []
@@ -94,6 +115,8 @@ class TaggedFile:
                 "its columns, such as text and label"
             )
         tags = tuple(cells[tag].strip() for cells in rows)
+        if all(_BRACKETS.fullmatch(one) for one in tags):
+            tags = _spans(tags)
         missing = ("", NO_TAG) if self.universal else ("",)
         untagged = tag % self.width == word or any(one in missing for one in tags)
         if untagged and self.needed:
@@ -112,6 +135,18 @@ class TaggedFile:
                 f"names; give its number, 1 for the first{names}"
             )
         return int(given) - 1
+
+
+def _spans(brackets: Sequence[str]) -> tuple[str, ...]:
+    """Brackets around names, as CoNLL-2012 has them, as B- and I-."""
+    tags, inside = list[str](), ""
+    for one in brackets:
+        begun = _BRACKETS.fullmatch(one)
+        label = begun[1] if begun else None
+        inside = label or inside
+        tags.append(f"{'B' if label else 'I'}-{inside}" if inside else "O")
+        inside = "" if one.endswith(")") else inside
+    return tuple(tags)
 
 
 def is_universal(file: NamedFile) -> bool:

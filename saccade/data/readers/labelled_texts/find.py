@@ -9,6 +9,7 @@ from saccade.data.glue import GLUE, GlueTask, glue_task, known_task
 from saccade.data.readers.columns import find_column
 from saccade.data.readers.labelled_texts.conll import looks_tagged
 from saccade.data.readers.labelled_texts.folders import class_folders
+from saccade.data.readers.labelled_texts.headless import FORMS, headless_form
 from saccade.data.readers.labelled_texts.rows import TextColumns
 from saccade.data.readers.labelled_texts.tables import (
     PAIRS,
@@ -24,6 +25,7 @@ from saccade.data.readers.text.find import (
     NamedFile,
     any_of,
     crowded,
+    folders_with,
     is_folder,
     is_part,
     named_file,
@@ -32,8 +34,9 @@ from saccade.data.readers.text.find import (
 from saccade.errors import DataError
 from saccade.printable import printable
 
-TABLES = ("tsv", "csv", "jsonl", "parquet", "arrow", "tar")
-TAGGED = ("conll", "conllu", "bio", "iob", "iob2", "bioes", "txt")
+TABLES = ("tsv", "csv", "jsonl", "json", "parquet", "arrow", "tar")
+TAGGED = ("conll", "conllu", "gold_conll", "bio", "iob", "iob2", "bioes", "txt")
+_READ = (*TABLES, *TAGGED, *FORMS)
 _BY_PARTS = ("arrow", "tar")  # forms whose parts are named after their split by `split_entries`
 WHOLE = ""  # the name of a file that was given by itself
 _SPLIT_ENDINGS = {"train": "train", "testa": "valid", "testb": "test"}  # eng.testa is CoNLL's valid
@@ -45,11 +48,11 @@ def find_labelled_texts(data: Path) -> Found:
     """The files that may hold texts with labels, by their stems; WHOLE is a single file."""
     parts = matching_files(data)
     if parts or not is_folder(data):
-        files = [_form(path) for path in parts or [data]]
+        files = [_as_table(_form(path)) for path in parts or [data]]
         file = files[0]
         if len({file.ending for file in files}) > 1:
             raise DataError(crowded(data, files))
-        if file.ending not in (*TABLES, *TAGGED):
+        if file.ending not in _READ:
             raise DataError(
                 f"{printable(data)}: texts with labels are not read from .{printable(file.ending)};"
                 f" give {any_of((*TABLES, *TAGGED))}"
@@ -61,11 +64,11 @@ def find_labelled_texts(data: Path) -> Found:
         if entry.path in splits:
             continue
         file = entry if entry.ending in _BY_PARTS else _form(entry.path)
-        if file.ending in (*TABLES, *TAGGED):
+        if file.ending in _READ:
             found.setdefault(file.stem, []).append(file)
-    for stem, files in found.items():  # Universal Dependencies have the bare text beside the words
-        if any(file.ending == "conllu" for file in files):
-            found[stem] = [file for file in files if file.ending != "txt"]
+    for stem, files in found.items():  # beside the words of Universal Dependencies, beside SNLI
+        if any(file.ending in ("conllu", "jsonl") for file in files):
+            found[stem] = [file for file in files if file.path.suffix != ".txt"]
     if classes and not fitting_stems("train", found):
         return classes
     nameless = found.pop(WHOLE, [])
@@ -87,6 +90,9 @@ def find_task(data: Path, found: Found, columns: TextColumns) -> GlueTask | None
         return named
     if is_cola(cells):
         return GLUE["CoLA"]
+    mnli = GLUE["MNLI"]  # of which copies have many names, but not for these splits
+    if any(stem.endswith("_matched") for stem in found) and _fits(mnli, file, cells):
+        return mnli
     starts = [task for task in GLUE.values() if task.header]
     return next((t for t in starts if tuple(cells[: len(t.header)]) == t.header), None)
 
@@ -120,6 +126,9 @@ def files_of_split(data: Path, split: str, found: Found, task: GlueTask | None) 
             f"{any_of(TABLES)}, or in {any_of(TAGGED)} for tags, nor folders of classes with .txt "
             f"files; it holds {listed(held) or 'nothing'}; name a file so, or give one file as the "
             "data"
+            + "".join(
+                f", or the folder below: --data {one}" for one in folders_with(data, split)[:1]
+            )
         )
     files = found[stems[0]]
     if len(files) > 1 and not all(is_part(file.path) for file in files):
@@ -172,7 +181,16 @@ def _form(path: Path) -> NamedFile:
     split = _SPLIT_ENDINGS.get(file.ending)
     if split:
         return replace(file, stem=split, ending="conll")
+    known = headless_form(file)
+    if known or file.ending.endswith("gold_conll"):
+        return replace(file, ending=known or "gold_conll")
     return replace(file, ending="tsv") if file.ending == "txt" and _is_table(file) else file
+
+
+def _as_table(file: NamedFile) -> NamedFile:
+    """A file that was named itself, with tabs, under a name without an ending of ours, is TSV."""
+    tabbed = file.ending not in _READ and len(first_cells(file)) > 1
+    return replace(file, ending="tsv") if tabbed else file
 
 
 def _is_table(file: NamedFile) -> bool:

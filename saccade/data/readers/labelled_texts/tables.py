@@ -15,6 +15,7 @@ from saccade.data.readers.arrow_streams import arrow_columns, arrow_rows
 from saccade.data.readers.columns import (
     ShortRow,
     Table,
+    by_number,
     comma_table,
     find_column,
     json_table,
@@ -23,13 +24,19 @@ from saccade.data.readers.columns import (
 )
 from saccade.data.readers.features import class_label_names
 from saccade.data.readers.label_values import labels_in, labels_of
-from saccade.data.readers.labelled_texts.rows import Label, LabelledText, TextColumns
+from saccade.data.readers.labelled_texts.headless import FORMS
+from saccade.data.readers.labelled_texts.rows import (
+    USUAL_COLUMNS,
+    Label,
+    LabelledText,
+    TextColumns,
+)
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.tar_samples import tar_keys, tar_records, whole_record
 from saccade.data.readers.text.find import NamedFile
 from saccade.data.readers.text.lines import lines, text_of
 from saccade.data.readers.text.parquet import parquet_columns, parquet_rows, whole_row
-from saccade.data.readers.text.records import as_text, kind_of, shown_keys
+from saccade.data.readers.text.records import as_text, json_rows, kind_of, shown_keys
 
 PAIRS = (
     *(("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2")),
@@ -40,17 +47,20 @@ PAIRS = (
 TEXTS = (
     *("text", "sentence", "content", "review", "tweet", "comment", "document", "article"),
     *("utterance", "question", "query", "message", "headline", "body", "title"),
+    *("reviewtext", "review_text", "review_body", "comment_text", "phrase", "abstract"),
 )
 LABELS = (
     *("label", "labels", "gold_label", "class", "category", "categories", "target", "score"),
     *("sentiment", "intent", "emotion", "rating", "stars", "similarity", "is_duplicate"),
     *("quality", "polarity", "topic", "tags", "label_text", "y"),
+    *("overall", "star_rating", "answer", "gold"),
 )
 WORDS = ("tokens", "words")
 TAGS = ("tags", "ner_tags", "upos", "pos_tags", "chunk_tags", "ner", "pos", "labels")
 COLA = ("source", "label", "star", "sentence")  # whose files of train and dev name no columns
 NO_GOLD = "-"  # where those who labelled a pair did not agree, under `gold_label`
 OPTION = "--{}"  # by which a column is named
+NUMBERED = "--{} (by its number, as --text 2 --label 1, if that line is a row)"
 COLUMNAR = {"parquet": (parquet_columns, parquet_rows), "arrow": (arrow_columns, arrow_rows)}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -81,7 +91,7 @@ class TextTable:
 
     def rows(self) -> Iterator[LabelledText | Problem]:
         """Each row, its label as it is said there: one, or a tuple of several."""
-        table, name = open_table(self.file, self.task), str(self.file.path)
+        table, name = open_table(self.file, self.task, self.columns), str(self.file.path)
         keys = self._keys(name, table.names)
         self.tagged, names, rows = keys.tagged, list[str](), table.rows
         if self.file.ending in COLUMNAR:
@@ -155,13 +165,14 @@ class TextTable:
 
     def _keys(self, where: str, names: list[str]) -> TextKeys:
         """Which columns hold what."""
-        hint = " in its first line" if self.file.ending in ("tsv", "csv") else ""
+        table = self.file.ending in ("tsv", "csv")
+        hint, option = (" in its first line", NUMBERED) if table else ("", OPTION)
         columns, task = self.columns, self.task
         index = find_column(names, INDEX) if task else ""
         if not task and _has_tags(names, columns):
-            words = require_column(where, names, columns.text, WORDS, f"text{hint}", OPTION)
+            words = require_column(where, names, columns.text, WORDS, f"text{hint}", option)
             return TextKeys((words,), self._label_key(where, names, TAGS, hint), index, tagged=True)
-        texts = _text_keys(where, names, columns, task, hint)
+        texts = _text_keys(where, names, columns, task, (hint, option))
         rest = [name for name in names if name not in texts]
         usual = task.label if task else LABELS
         return TextKeys(texts, self._label_key(where, rest, usual, hint), index)
@@ -172,21 +183,39 @@ class TextTable:
         return find_column(names, usual)
 
 
-def open_table(file: NamedFile, task: GlueTask | None) -> Table:
-    """The columns and rows of a file; those of Parquet and Arrow are read by column, later."""
+def open_table(
+    file: NamedFile, task: GlueTask | None, columns: TextColumns = USUAL_COLUMNS
+) -> Table:
+    """The columns and rows of a file; those of Parquet and Arrow are read by column, later.
+
+    Columns that are given by their numbers have no names: the first line is a row.
+    """
     path, name = file.path, str(file.path)
     match file.ending:
         case "csv":
-            return comma_table(lines(path), name)
+            table = comma_table(lines(path), name)
+            numbers = _numbers(columns, table.names)
+            return comma_table(lines(path), name, numbers) if numbers else table
         case "jsonl":
             return json_table(lambda: lines(path), name)
+        case "json":
+            return json_table(lambda: json_rows(path), name)
         case "parquet" | "arrow":
             return Table(COLUMNAR[file.ending][0](path).names, (), whole_row)
+        case "fasttext" | "classes" | "sts":
+            return FORMS[file.ending](path)
         case "tar":
             return Table(tar_keys(path), tar_records(path), whole_record)
         case _:
             headless = bool(task and task.name == "CoLA" and is_cola(first_cells(file)))
-            return tab_table(lines(path), name, COLA if headless else ())
+            names = COLA if headless else _numbers(columns, first_cells(file))
+            return tab_table(lines(path), name, names)
+
+
+def _numbers(columns: TextColumns, cells: Sequence[str]) -> list[str]:
+    """What columns are called that the user gives by their numbers; none if one has such a name."""
+    given = columns.text
+    return by_number(len(cells)) if given.isdecimal() and given not in cells else []
 
 
 def first_cells(file: NamedFile) -> list[str]:
@@ -209,8 +238,13 @@ def number_in(label: str) -> float | None:
 
 
 def _text_keys(
-    where: str, names: list[str], columns: TextColumns, task: GlueTask | None, hint: str
+    where: str,
+    names: list[str],
+    columns: TextColumns,
+    task: GlueTask | None,
+    hints: tuple[str, str],
 ) -> tuple[str, ...]:
+    hint, option = hints
     if columns.text:
         asked = {f"text{hint}": columns.text, f"second{hint}": columns.second}
         return tuple(
@@ -223,7 +257,7 @@ def _text_keys(
         if all(found):
             return found
     usual = [name for names in task.texts for name in names] if task else TEXTS
-    return (require_column(where, names, "", usual, f"text{hint}", OPTION),)
+    return (require_column(where, names, "", usual, f"text{hint}", option),)
 
 
 def _has_tags(names: list[str], columns: TextColumns) -> bool:

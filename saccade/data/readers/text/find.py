@@ -9,6 +9,7 @@ saved.
 import re
 import stat
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,18 +17,22 @@ from saccade.data.readers.many_files import in_order, matching_files, split_of_p
 from saccade.data.readers.report import listed
 from saccade.data.readers.saved_datasets import saved_splits
 from saccade.data.readers.stems import LEARNT_FROM, SHARD, SPLITS, fitting_stems, one_stem
-from saccade.data.readers.text.lines import PACKED
+from saccade.data.readers.text.languages import language_of
+from saccade.data.readers.text.lines import PACKED, lines
+from saccade.data.readers.text.parallel import MARKED_UP
 from saccade.data.readers.text.records import order_hint
 from saccade.errors import DataError
 from saccade.regular import file_status
 
-PAIR_FORMS = ("tsv", "jsonl", "parquet", "arrow", "tar")
-TEXT_FORMS = ("txt", "jsonl", "parquet", "arrow", "tar")
+PAIR_FORMS = ("tsv", "csv", "jsonl", "json", "parquet", "arrow", "tar", "tmx")
+TEXT_FORMS = ("txt", "csv", "jsonl", "json", "parquet", "arrow", "tar")
 _ALSO_TEXT = ("tokens", "raw")  # wiki.train.tokens, as WikiText is given out
-NOT_TEXT = ("tsv", "csv", "json")  # a single file of any other ending is read as plain text
+NOT_TEXT = ("tsv", "tmx")  # a single file of any other ending is read as plain text
 
+ARCHIVES = ("zip", "tgz", "rar", "7z")
 _KNOWN_ORDERS = (("source", "target"), ("src", "tgt"), ("src", "trg"))
 _NAMELESS = ""  # what is named after no split
+_SIDE = re.compile(r"-(src|ref)$")  # newstest2014-deen-src.de.sgm
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_]\w+)?|source|target")
 
 
@@ -62,9 +67,9 @@ def splits(data: Path, *, source: str = "", target: str = "") -> list[str]:
     entries = split_entries(data)
     endings = {*PAIR_FORMS, *TEXT_FORMS}
     stems = {e.stem for e in entries if e.ending in endings or _speaks(e, source, target)}
-    return [split for split in SPLITS if fitting_stems(split, stems)] or ["train"] * _nameless(
-        stems
-    )
+    found = [split for split in SPLITS if fitting_stems(split, stems)]
+    alone = _nameless(stems) or _only_pair(entries, source, target)
+    return found or ["train"] * bool(alone)
 
 
 def find_texts(data: Path, split: str) -> TextFiles:
@@ -89,16 +94,20 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
     if parts := matching_files(data):
         return _single_parts(data, split, parts, PAIR_FORMS)
     if not is_folder(data):
-        ending = single_file(data, split).ending
+        ending = _as_table(single_file(data, split)).ending
         if ending not in PAIR_FORMS:
+            unpack = "unpack it, or " if ending in ARCHIVES else ""
             raise DataError(
-                f"{data}: pairs are not read from a single .{ending} file; "
+                f"{data}: pairs are not read from a single .{ending} file; {unpack}"
                 f"give {any_of(PAIR_FORMS)}, or the folder of two parallel files"
             )
         return TextFiles(ending, (data,))
-    likely = [
-        e for e in split_entries(data) if e.ending in PAIR_FORMS or _speaks(e, source, target)
-    ]
+    entries = split_entries(data)
+    if split == "train" and (pair := _only_pair(entries, source, target)):
+        return _parallel(data, pair, source, target)
+    likely = [e for e in entries if e.ending in PAIR_FORMS or _speaks(e, source, target)]
+    tabbed = map(_as_table, entries)
+    likely = likely or [e for e in tabbed if e.ending == "tsv"]
     forms = (*PAIR_FORMS, *((source, target) if source else ()))
     mine = _of_split(data, split, likely, forms)
     tables = [e for e in mine if e.ending in PAIR_FORMS]
@@ -108,6 +117,30 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
     if tables:
         raise DataError(crowded(data, mine))
     return _parallel(data, spoken, source, target)
+
+
+def _as_table(entry: NamedFile) -> NamedFile:
+    """What is called .txt, with a tab in its first line, is TSV."""
+    if entry.ending == "txt" and entry.path.is_file():
+        with suppress(DataError):  # which reading it will tell
+            if b"\t" in (next(lines(entry.path)) or b""):
+                return replace(entry, ending="tsv")
+    return entry
+
+
+def _only_pair(entries: Sequence[NamedFile], source: str, target: str) -> list[NamedFile]:
+    """The two parallel files of a folder in which nothing is named after a split, as OPUS has it.
+
+    None if there are several such pairs.
+    """
+    spoken = [e for e in entries if e.ending in (source, target)]
+    if not source:
+        spoken = [e for e in entries if language_of(e.ending)]
+    pairs = [[e for e in spoken if e.stem == stem] for stem in sorted({e.stem for e in spoken})]
+    pairs = [pair for pair in pairs if len(pair) > 1]
+    if any(fitting_stems(split, [e.stem for e in entries]) for split in SPLITS):
+        return []
+    return pairs[0] if len(pairs) == 1 else []
 
 
 def is_folder(data: Path) -> bool:
@@ -153,14 +186,25 @@ def split_entries(folder: Path) -> list[NamedFile]:
     ]
     if saved:
         return saved
-    entries = [_as_part(entry) for entry in folder_entries(folder)]
+    entries = [_as_part(entry) for entry in folder_entries(folder) if not _about(entry)]
     known = any(entry.ending in (*PAIR_FORMS, *TEXT_FORMS) for entry in entries)
     below = folder / "data"
     return split_entries(below) if not known and below.is_dir() else entries
 
 
+def _about(entry: NamedFile) -> bool:
+    """Whether a .json says something of the data: it holds some if it is named after a split."""
+    return entry.ending == "json" and not any(fitting_stems(s, [entry.stem]) for s in SPLITS)
+
+
 def _as_part(entry: NamedFile) -> NamedFile:
-    """Named after its split, if it is one of the parts of it; tars often have a number alone."""
+    """Named after its split, if it is one of the parts of it; tars often have a number alone.
+
+    Test sets in SGML or XML are named after their language, too.
+    """
+    if f".{entry.ending}" in MARKED_UP:
+        stem, _, language = entry.stem.rpartition(".")
+        return NamedFile(entry.path, _SIDE.sub("", stem), language) if stem else entry
     if entry.ending == "tar":
         stem = split_of_part(entry.stem)
         named = any(fitting_stems(split, [stem]) for split in SPLITS)
@@ -208,11 +252,15 @@ def _of_split(
 def _ways(folder: Path, split: str, likely: Sequence[NamedFile]) -> str:
     """What else can be done where no file is named after a split."""
     endings = {e.ending for e in likely} & {*PAIR_FORMS, *TEXT_FORMS}
+    if split == "train" and len(likely) == 1 and endings:
+        return f"or give it as the data: --data {likely[0].path}"
     if split == "train" and endings:
         pattern = folder / f"*.{min(endings)}"
         return f"or give one file as the data, or all by a pattern: --data '{pattern}'"
     learnt = {stem for one in LEARNT_FROM for stem in fitting_stems(one, (e.stem for e in likely))}
     others = sorted({e.stem for e in likely} - learnt)
+    if below := folders_with(folder, split):
+        return f"or give the folder below it: --data {below[0]}"
     if split not in LEARNT_FROM and others:
         return f"pass another as the split, such as {others[0]!r}, or give one file as the data"
     return "or give one file as the data"
@@ -246,6 +294,12 @@ def _parallel(folder: Path, spoken: Sequence[NamedFile], source: str, target: st
         lacking_file = f"{spoken[0].stem}.{lacking}" if lacking else "other language beside it"
         raise DataError(f"{folder} has {held} but no {lacking_file}; pairs need both files")
     raise DataError(f"{folder} has {held}: say which is the source: {order_hint(files)}")
+
+
+def folders_with(folder: Path, split: str) -> list[Path]:
+    """Folders below one that hold a split, as Hugging Face has one for each configuration."""
+    below = sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
+    return [one for one in below if fitting_stems(split, (e.stem for e in split_entries(one)))]
 
 
 def crowded(folder: Path, mine: Sequence[NamedFile]) -> str:

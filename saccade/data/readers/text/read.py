@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from saccade.data.readers.arrow_streams import arrow_count, arrow_rows
+from saccade.data.readers.columns import Table, comma_table
 from saccade.data.readers.many_files import shown_parts
 from saccade.data.readers.report import (
     GoodRows,
@@ -20,17 +21,23 @@ from saccade.data.readers.report import (
 from saccade.data.readers.tar_samples import tar_count, tar_records, whole_record
 from saccade.data.readers.text.find import TextFiles, find_pairs, find_texts
 from saccade.data.readers.text.lines import PACKED, lines, opened
+from saccade.data.readers.text.pair_tables import PAIR_TABLES
 from saccade.data.readers.text.parallel import parallel_pairs
 from saccade.data.readers.text.parquet import parquet_count, parquet_rows, whole_row
 from saccade.data.readers.text.plain import line_texts, whole_text
 from saccade.data.readers.text.records import (
     HUGGING_FACE,
+    USUAL_PAIRS,
     Names,
     json_line,
+    json_row,
+    json_rows,
     record_pair,
     record_text,
+    shown_keys,
 )
-from saccade.data.readers.text.tsv import tsv_pairs
+from saccade.errors import DataError
+from saccade.printable import printable
 
 
 @dataclass(frozen=True)
@@ -64,9 +71,9 @@ def stream_pairs(
     Over `skip_bad` bad rows stop the reading with a list of them; fewer are left out and counted.
     """
     found = find_pairs(data, split, source=source, target=target)
-    names = [*([(source, target)] if source else []), ("source", "target")]
-    form = (*_form(found), *(name for both in names for name in both))
-    rows = lambda: _pairs(found, names)  # noqa: E731
+    asked = [(source, target)] if source else []
+    form = (*_form(found), source, target)
+    rows = lambda: _pairs(found, asked)  # noqa: E731
     return TextStream(found.paths, form, rows, skip_bad, lambda: _rows_about(found))
 
 
@@ -122,13 +129,14 @@ def text_rows(path: Path, *, field: str = "text") -> Iterator[str | Problem]:
     return _texts(find_texts(path, "train"), field=field, whole=False, option="")
 
 
-def _pairs(found: TextFiles, names: Names) -> Iterator[tuple[str, str] | Problem]:
+def _pairs(found: TextFiles, asked: Names) -> Iterator[tuple[str, str] | Problem]:
     if found.form == "parallel":
         return parallel_pairs(*found.paths)
-    if found.form == "tsv":
-        return chain.from_iterable(tsv_pairs(path, names) for path in found.paths)
-    wanted = {HUGGING_FACE, *(name for both in names for name in both)}
-    return _records(found, wanted, lambda value, where: record_pair(value, names, where))
+    if found.form in PAIR_TABLES:
+        read = PAIR_TABLES[found.form]
+        return chain.from_iterable(read(path, asked) for path in found.paths)
+    wanted = {HUGGING_FACE, *(name for both in (*asked, *USUAL_PAIRS) for name in both)}
+    return _records(found, wanted, lambda value, where: record_pair(value, asked, where))
 
 
 def _texts(
@@ -145,17 +153,31 @@ def _records(
 ) -> Iterator[Row | Problem]:
     """What `parse` makes of each record of all files; it is told where it is, too."""
     for path in found.paths:
-        rows, record = _RECORDS[found.form](path, wanted)
-        name = str(path)
-        yield from parse_rows(
-            rows, name, lambda raw, n, name=name, record=record: parse(record(raw), f"{name}:{n}")
+        table, name = _RECORDS[found.form](path, wanted), str(path)
+
+        def row(raw: Any, n: int, table: Table = table, name: str = name) -> Row | None:
+            record = table.record(raw)
+            return None if record is None else parse(record, f"{name}:{n}")
+
+        yield from parse_rows(table.rows, name, row, first=table.first)
+
+
+def _comma_records(path: Path, wanted: set[str]) -> Table:
+    table = comma_table(lines(path), str(path))
+    if not wanted & set(table.names):
+        raise DataError(
+            f"{printable(path)}:1 names no column {' or '.join(map(repr, sorted(wanted)))}; it has "
+            f"{shown_keys(table.names)}; name yours with --field"
         )
+    return table
 
 
 # Rows of a file by its form, and what makes a record of each; columns are the wanted ones.
-_RECORDS: dict[str, Callable[[Path, set[str]], tuple[Iterator[Any], Callable[[Any], object]]]] = {
-    "jsonl": lambda path, wanted: (lines(path), json_line),
-    "parquet": lambda path, wanted: (parquet_rows(path, wanted), whole_row),
-    "arrow": lambda path, wanted: (arrow_rows(path, wanted), whole_row),
-    "tar": lambda path, wanted: (tar_records(path, wanted), whole_record),
+_RECORDS: dict[str, Callable[[Path, set[str]], Table]] = {
+    "csv": _comma_records,
+    "json": lambda path, wanted: Table([], json_rows(path), json_row),
+    "jsonl": lambda path, wanted: Table([], lines(path), json_line),
+    "parquet": lambda path, wanted: Table([], parquet_rows(path, wanted), whole_row),
+    "arrow": lambda path, wanted: Table([], arrow_rows(path, wanted), whole_row),
+    "tar": lambda path, wanted: Table([], tar_records(path, wanted), whole_record),
 }

@@ -5,16 +5,36 @@ Hugging Face shape {"translation": {"en": …, "de": …}}.
 """
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from shlex import quote
 from typing import Any, cast
 
 from saccade.data.readers.report import BadRow
-from saccade.data.readers.text.lines import MAX_LINE, filled, filled_pair, text_of
+from saccade.data.readers.text.languages import language_of, languages_among, place_of
+from saccade.data.readers.text.lines import (
+    BOM,
+    CHUNK,
+    MAX_LINE,
+    document,
+    filled,
+    filled_pair,
+    lines,
+    opened,
+    text_of,
+)
 from saccade.errors import DataError
+from saccade.printable import printable
 
 Names = Sequence[tuple[str, str]]
 
 HUGGING_FACE = "translation"
+USUAL_PAIRS = (
+    *(("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text")),
+    *(("input", "output"), ("input_text", "target_text"), ("question", "answer")),
+    *(("prompt", "completion"), ("prompt", "response"), ("article", "highlights")),
+    *(("document", "summary"), ("text", "summary"), ("text", "translation")),
+)
 _NAMED = 5  # keys shown in a reason
 
 
@@ -23,7 +43,25 @@ def json_line(raw: bytes | None) -> object:
     return json_value(filled(text_of(raw)))
 
 
-def json_value(text: str) -> object:
+def json_rows(path: Path) -> Iterator[Any]:
+    """Rows of a .json file: elements of a list, or lines of JSON Lines; see json_row."""
+    with opened(path) as stream:
+        listed = stream.read(CHUNK).removeprefix(BOM).lstrip().startswith(b"[")
+    if not listed:
+        yield from lines(path)
+        return
+    try:
+        yield from ((element,) for element in json_value(document(path).decode()))
+    except (BadRow, UnicodeDecodeError) as error:
+        raise DataError(f"{printable(path)}: {printable(error)}; write it as JSON again") from None
+
+
+def json_row(raw: Any) -> object:
+    """The value in one of them."""
+    return raw[0] if isinstance(raw, tuple) else json_line(raw)
+
+
+def json_value(text: str) -> Any:
     """What a JSON text holds; all that can be wrong with one is a bad row."""
     try:
         return json.loads(text)
@@ -35,15 +73,18 @@ def json_value(text: str) -> object:
         raise BadRow("not JSON: a number has too many digits") from None
 
 
-def record_pair(value: object, names: Names, where: str) -> tuple[str, str]:
-    """The pair in a record, under the first of `names` that it has."""
+def record_pair(value: object, asked: Names, where: str) -> tuple[str, str]:
+    """The pair in a record, under the names that were asked for, or under usual ones."""
     fields = fields_of(value)
     nested = fields.get(HUGGING_FACE)
     if isinstance(nested, dict):
         fields = cast(dict[str, Any], nested)
-        _require_named_languages(where, fields, names)
-    source, target = _keys(fields, names)
-    return filled_pair(text_under(fields, source), text_under(fields, target))
+    found = pair_names(list(fields), asked)
+    if found is None:
+        languages = list(fields) if isinstance(nested, dict) else languages_among(fields)
+        refuse_unknown_order(where, sorted(languages), asked)
+        raise BadRow(_lacking(fields, asked))
+    return filled_pair(text_under(fields, found[0]), text_under(fields, found[1]))
 
 
 def record_text(value: object, field: str, option: str = "") -> str:
@@ -61,23 +102,30 @@ def fields_of(value: object) -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
-def _require_named_languages(where: str, fields: dict[str, Any], names: Names) -> None:
-    """Stop for good where the rows name languages and the user has not: no row can be read."""
-    if len(names) == 1 and len(fields) > 1 and not set(names[0]) & set(fields):
-        languages = sorted(fields)
+def pair_names(names: Sequence[str], asked: Names) -> tuple[str, str] | None:
+    """Those of a pair's two columns or keys, if they are there."""
+    for source, target in asked:
+        places = place_of(source, names), place_of(target, names)
+        if places[0] is not None and places[1] is not None:
+            return names[places[0]], names[places[1]]
+    small = {name.strip().lower(): name for name in reversed(names)}
+    usual = (pair for pair in USUAL_PAIRS if pair[0] in small and pair[1] in small)
+    return next(((small[source], small[target]) for source, target in usual), None)
+
+
+def refuse_unknown_order(where: str, languages: Sequence[str], asked: Names) -> None:
+    """Stop for good where languages are named and the user has not said which: none can be read."""
+    if len(languages) > 1 and not asked:
         raise DataError(
             f"{where} has {shown_keys(languages)}: say which is the source: {order_hint(languages)}"
         )
 
 
-def _keys(fields: dict[str, Any], names: Names) -> tuple[str, str]:
-    for source, target in names:
-        if source in fields and target in fields:
-            return source, target
-    source, target = names[0]
-    lacking = " and ".join(repr(name) for name in (source, target) if name not in fields)
-    hint = "" if len(names) > 1 else "; name yours with --source and --target"
-    raise BadRow(f"missing key: no {lacking}; it has {shown_keys(fields)}{hint}")
+def _lacking(fields: dict[str, Any], asked: Names) -> str:
+    names = asked[0] if asked else USUAL_PAIRS[0]
+    lacking = " and ".join(repr(name) for name in names if place_of(name, list(fields)) is None)
+    hint = "" if asked else "; name yours with --source and --target"
+    return f"missing key: no {lacking}; it has {shown_keys(fields)}{hint}"
 
 
 def first_key(fields: dict[str, Any], usual: Sequence[str]) -> str:
@@ -133,6 +181,6 @@ def shown_keys(keys: Iterable[str]) -> str:
 
 def order_hint(languages: Collection[str]) -> str:
     """The two settings to give, with a likely choice filled in."""
-    likely = sorted(languages, key=lambda name: (name != "en", name))
-    source, target = (n[:40] if n.isprintable() else repr(n[:40]) for n in likely[:2])
+    likely = sorted(languages, key=lambda name: (language_of(name) != "en", name))
+    source, target = (quote(n[:80]) if n.isprintable() else repr(n[:40]) for n in likely[:2])
     return f"--source {source} --target {target}"

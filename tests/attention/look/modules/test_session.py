@@ -309,3 +309,23 @@ def test_a_mask_is_said_shortly_only_where_that_says_it_all(reach: int | None) -
         assert short.mask.shape[2] == 1
     odd = torch.rand(1, 1, 6, 9, generator=torch.Generator().manual_seed(0)) > 0.5
     assert pattern(odd) == (False, None, odd)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_model_that_is_looked_into_is_called_with_the_arguments_it_is_always_called_with(
+    side: str,
+) -> None:
+    """GPT-2 learns its places from position_ids, which `generate` makes only where they fit."""
+    torch.manual_seed(0)
+    model = hf.GPT2LMHeadModel(
+        hf.GPT2Config(n_embd=16, n_layer=1, n_head=2, vocab_size=40, n_positions=32)
+    ).eval()
+    ids = torch.tensor([[5, 6, 7, 8], [0, 0, 5, 6] if side == "left" else [5, 6, 0, 0]])
+    how: dict[str, Any] = {
+        **{"max_new_tokens": 2, "do_sample": False, "eos_token_id": -1, "pad_token_id": 0},
+        **{"output_scores": True, "return_dict_in_generate": True, "attention_mask": ids > 0},
+    }
+    alone = model.generate(ids, **how)
+    with recording(model, {}):
+        said = model.generate(ids, **how)
+    assert all(map(torch.equal, alone.scores, said.scores))

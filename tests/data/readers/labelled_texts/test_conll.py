@@ -132,3 +132,34 @@ def test_the_bare_text_beside_universal_dependencies_is_left_aside(tmp_path: Pat
 def test_a_table_of_texts_without_names_is_not_taken_for_words(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not words: there are blanks in each; a table of texts"):
         read(tmp_path / "a.txt", "we eat\tgood\nwe sleep\tbad\n")
+
+
+ONTONOTES = """#begin document (bc/cctv/00/cctv_0000); part 000
+bc/cctv 0 0 In IN (TOP(S(PP* - - - A * * -
+bc/cctv 0 1 the DT (NP* - - - A (DATE* * -
+bc/cctv 0 2 summer NN *) - - - A *) * -
+bc/cctv 0 3 Rome NNP * - - - A (GPE) * -
+
+#end document
+"""
+
+
+def test_ontonotes_is_read_by_its_marks_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "train.gold_conll").write_text(ONTONOTES)
+    read = read_labelled_texts(tmp_path, "train")
+    assert read.rows[0].words == ("In", "the", "summer", "Rome")
+    assert read.rows[0].label == ("O", "B-DATE", "I-DATE", "B-GPE")
+    read = read_labelled_texts(tmp_path, "train", TextColumns(label="5"))
+    assert read.rows[0].label == ("IN", "DT", "NN", "NNP")
+
+
+def test_lines_that_no_blank_line_parts_are_not_one_long_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "train.txt"
+    file.write_text("(3 (2 It) (4 good))\n" * 300)
+    with pytest.raises(DataError) as caught:
+        read_labelled_texts(file, "train")
+    assert str(caught.value) == (
+        f"{file} has no blank line among its first 300, and in CoNLL one ends each sentence; texts "
+        "with classes may be a .tsv or .csv whose first line names the columns, or lines as "
+        "__label__NAME text"
+    )

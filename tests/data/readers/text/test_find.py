@@ -75,12 +75,12 @@ def test_several_stems_for_a_split_are_listed(tmp_path: Path) -> None:
 def test_a_split_that_is_not_there_is_refused_with_what_is(tmp_path: Path) -> None:
     told = refusal(fill(tmp_path, "train.tsv", "notes.txt"), "valid")
     assert told == (
-        f"{tmp_path} has no 'valid' split: no valid file ending in .tsv, .jsonl, .parquet, "
-        ".arrow or .tar (or these with .gz or .zst); it holds notes.txt, train.tsv; "
-        "name a file so, or give one file as the data"
+        f"{tmp_path} has no 'valid' split: no valid file ending in .tsv, .csv, .jsonl, "
+        ".json, .parquet, .arrow, .tar or .tmx (or these with .gz or .zst); it holds "
+        "notes.txt, train.tsv; name a file so, or give one file as the data"
     )
-    told = refusal(fill(tmp_path, "newstest2014.tsv", "train.tsv"), "test")
-    assert "name a file so, pass another as the split, such as 'newstest2014', or give" in told
+    told = refusal(fill(tmp_path, "news2014.tsv", "train.tsv"), "test")
+    assert "name a file so, pass another as the split, such as 'news2014', or give" in told
     (tmp_path / "bare").mkdir()
     assert "it holds nothing; name a file so" in refusal(tmp_path / "bare")
 
@@ -107,13 +107,12 @@ def test_a_single_file_is_all_train(tmp_path: Path, split: str) -> None:
 
 
 def test_a_single_file_of_the_wrong_form_is_refused(tmp_path: Path) -> None:
-    fill(tmp_path, "a.en", "a.tsv", "a.csv", "story")
+    fill(tmp_path, "a.en", "a.tsv", "story")
     assert "pairs are not read from a single .en file" in refusal(tmp_path / "a.en")
-    for ending in ("tsv", "csv"):
-        with pytest.raises(
-            DataError, match=f"texts are not read from .{ending}; give .txt, .jsonl"
-        ):
-            read_texts(tmp_path / f"a.{ending}", "train")
+    with pytest.raises(DataError, match=r"texts are not read from \.tsv; give \.txt, "):
+        read_texts(tmp_path / "a.tsv", "train")
+    fill(tmp_path, "a.zip")
+    assert "from a single .zip file; unpack it, or give .tsv, .csv" in refusal(tmp_path / "a.zip")
     assert read_texts(tmp_path / "a.en", "train").texts == ["a.en"]
     assert read_texts(tmp_path / "story", "train").texts == ["story"]
 
@@ -164,3 +163,79 @@ def test_half_an_order_is_refused(tmp_path: Path, source: str, target: str) -> N
 def test_two_forms_of_one_split_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
     told = refusal(fill(tmp_path, *names), source="en", target="de")
     assert f"has {', '.join(sorted(names))} for one split; keep one of them" in told
+
+
+def test_opus_is_read_as_it_is_given_out(tmp_path: Path) -> None:
+    fill(tmp_path, "Books.de-en.de", "Books.de-en.en", "Books.de-en.ids", "README", "LICENSE")
+    assert refusal(tmp_path) == (
+        f"{tmp_path} has Books.de-en.de, Books.de-en.en: say which is the source: "
+        "--source en --target de"
+    )
+    assert splits(tmp_path, source="de", target="en") == splits(tmp_path) == ["train"]
+    read = read_pairs(tmp_path, "train", source="de", target="en")
+    assert read.pairs == [("Books.de-en.de", "Books.de-en.en")]
+    fill(tmp_path, "Bible.de-en.de", "Bible.de-en.en")
+    assert "has no 'train' split" in refusal(tmp_path, source="de", target="en")
+
+
+SGM = """<refset setid='x'>
+<hl><p>
+<seg id='1'> {} &amp; c </seg>
+</hl>
+<seg id="2">b</seg>
+"""
+
+
+def test_test_sets_of_wmt_and_iwslt_are_read_as_they_are_given_out(tmp_path: Path) -> None:
+    for name in ("newstest2014-deen-src.de.sgm", "newstest2014-deen-ref.en.sgm"):
+        (tmp_path / name).write_text(SGM.format(name[-6:-4]))
+    for name in ("IWSLT14.TED.dev2010.de-en.de.xml", "IWSLT14.TED.dev2010.de-en.en.xml"):
+        (tmp_path / name).write_text(SGM.format(name[-6:-4]) + "<seg id='3'>x\n</seg>\n")
+    for language in ("de", "en"):
+        tags = f"<url>http://x</url>\n<title>{language}</title>\n{language}\n"
+        (tmp_path / f"train.tags.de-en.{language}").write_text(tags)
+    options = {"source": "de", "target": "en"}
+    assert splits(tmp_path, **options) == ["train", "valid", "test"]
+    assert read_pairs(tmp_path, "train", **options).pairs == [("de", "en")]
+    assert read_pairs(tmp_path, "test", **options).pairs == [("de & c", "en & c"), ("b", "b")]
+    with pytest.raises(DataError, match=r"de\.xml:6: not one segment: a <seg> that does not end"):
+        read_pairs(tmp_path, "valid", **options)
+
+
+TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="EN-US"><seg>a <bpt i="1">&lt;b&gt;</bpt>&amp;
+ c</seg></tuv><tuv xml:lang="de"><seg>b</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>d</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+def test_tmx_is_read_by_its_languages(tmp_path: Path) -> None:
+    file = tmp_path / "train.tmx"
+    file.write_text(TMX)
+    assert refusal(file).endswith(
+        ":3 has 'EN-US', 'de': say which is the source: --source EN-US --target de"
+    )
+    read = read_pairs(tmp_path, "train", source="en", target="de", skip_bad=1)
+    assert read.pairs == [("a & c", "b")]
+    assert [str(problem) for problem in read.problems] == [
+        f"{file}:5: missing language: no 'en' and 'de'; it has 'en'"
+    ]
+    file.write_text(TMX.replace("</body>", ""))
+    assert refusal(file, source="en", target="de").startswith(f"{file} is not TMX: mismatched tag")
+    file.write_text(TMX.replace(' SYSTEM "tmx14.dtd"', ' [<!ENTITY x "y">]'))
+    assert "is not TMX: entities of its own" in refusal(file, source="en", target="de")
+
+
+def test_a_folder_of_configurations_names_one(tmp_path: Path) -> None:
+    (tmp_path / "de-en").mkdir()
+    fill(tmp_path / "de-en", "train.tsv")
+    fill(tmp_path, "README.md")
+    assert refusal(tmp_path).endswith(f"or give the folder below it: --data {tmp_path}/de-en")
+
+
+def test_a_single_file_that_is_named_after_no_split_is_named(tmp_path: Path) -> None:
+    fill(tmp_path, "_about.txt")
+    (tmp_path / "fra.txt").write_text("a\tb\n")
+    assert refusal(tmp_path).endswith(f"or give it as the data: --data {tmp_path}/fra.txt")

@@ -15,7 +15,6 @@ from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.models.joint.clip import ClipConfig
-from saccade.models.joint.config import VilbertConfig
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.transformer import TransformerConfig
@@ -25,6 +24,7 @@ from saccade.train.recipe import Recipe, Stage
 from saccade.train.recipes import RECIPES
 from saccade.train.settings import TrainSettings
 from tests.app.look.detectors import TINY_DETR
+from tests.tasks.joint.made import TINY
 
 HELD_BACK = 6  # scenes or sentences to validate on
 STEPS = 8
@@ -45,12 +45,7 @@ SENTENCES = LinguaSettings(shortest=3, longest=8)
 BERT = BertConfig(width=16, depth=1, heads=2, hidden=16, longest=64, dropout=0.1)
 DVAE = DvaeConfig(image=32, codes=8, width=4, groups=2, patch=4, blocks=1, code_width=4)
 DALLE = DalleConfig(text=28, width=8, depth=2, heads=2, kernel=3, dropout=0.1)
-VILBERT = VilbertConfig(
-    **{"width": 12, "depth": 2, "heads": 2, "hidden": 16, "longest": 64},
-    **{"region_width": 8, "region_depth": 2, "region_heads": 2, "region_hidden": 12},
-    **{"joins": 1, "join_width": 8, "join_heads": 2, "dropout": 0.1},
-    **{"encoder": "resnet-mini", "stage": 1, "regions": "boxes", "frozen": True, "bins": 2},
-)
+VILBERT = replace(TINY, dropout=0.1, contrast=False, frozen=True, bins=2)
 SEVERAL = ShapesSettings(fewest=2)
 # The model, and what is another in the task; the budget is its own: pairs, images, tokens.
 SMALL: dict[str, tuple[ModelConfig, dict[str, Any], int]] = {

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from saccade.data.whole_files import write_whole
+
 YOUNG = 2_000_000_000  # nanoseconds: coarser than the clock of any file system in use
 
 
@@ -46,6 +48,4 @@ def _remember(note: Path, what: dict[str, Any]) -> None:
     """As well as can be: where nothing can be written, the file is hashed again."""
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
-        temporary = note.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(what))
-        temporary.replace(note)
+        write_whole(note, json.dumps(what).encode())

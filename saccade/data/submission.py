@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.data.glue import SCORES, GlueTask
+from saccade.data.whole_files import write_whole
 from saccade.errors import ConfigError, WriteError
 from saccade.printable import printable
 
@@ -49,7 +50,7 @@ def write_submission(
     spell = _label if task.labels else _score
     rows = [f"{i}\t{spell(task, one)}" for i, one in zip(indices, predictions)]
     try:
-        path.write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8", newline="\n")
+        write_whole(path, ("\n".join([HEADER, *rows]) + "\n").encode())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise WriteError(f"cannot write {printable(path)}: {reason}") from error

@@ -3,8 +3,12 @@
 import ast
 import io
 import json
+import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -19,7 +23,9 @@ from saccade.app.cli.output import (
     tell,
     tell_drawing,
 )
+from saccade.app.cli.progress import TrainingProgress
 from saccade.app.look.draw.terminal import draw_text
+from saccade.train.run import Note
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
@@ -122,3 +128,46 @@ def test_json_in_an_encoding_that_lacks_a_mark_is_the_same_json(monkeypatch: Pat
     print_json({"é": "𝒳 →"})
     sys.stdout.flush()
     assert json.loads(raw.getvalue()) == {"é": "𝒳 →"}
+
+
+@contextmanager
+def in_place(stream: TextIO, name: str, monkeypatch: Patch) -> Generator[None]:
+    """As if this process had been started with it."""
+    with monkeypatch.context() as patch:
+        for one in (name, f"__{name}__"):
+            patch.setattr(sys, one, stream)
+        yield
+    with suppress(OSError):
+        stream.close()
+
+
+@pytest.mark.parametrize("asked", [["--help"], ["train", "--help"], ["train", "gpt", "--help"]])
+def test_results_that_find_no_room_are_an_error_in_one_line(
+    asked: list[str], monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["saccade", *asked])
+    with in_place(Path("/dev/full").open("w"), "stdout", monkeypatch):
+        with pytest.raises(SystemExit) as ended:
+            main()
+        sys.stdout.flush()  # as Python does at its end: nothing is left to complain about
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == (
+        "saccade: cannot write to standard output: No space left on device; make room there, or "
+        "send it somewhere else\n"
+    )
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["full", "reader gone"])
+def test_a_log_that_cannot_be_written_stops_no_work(
+    gone: bool, monkeypatch: Patch, capsys: Capture
+) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    stream = os.fdopen(writes, "w") if gone else Path("/dev/full").open("w")  # noqa: SIM115
+    with in_place(stream, "stderr", monkeypatch):
+        prepare_streams()
+        for _ in range(3):
+            say("going on")
+            TrainingProgress(3)(Note("going on"))
+    tell("a result")
+    assert capsys.readouterr().out == "a result\n"

@@ -150,6 +150,17 @@ def _started(arguments: list[str]) -> int:
     return _run(name, rest)
 
 
+def _finished(arguments: list[str]) -> str | int | None:
+    """The same, with all that was told written out: a full disk is still an error here."""
+    try:
+        code = _started(arguments)
+    except SystemExit as ended:  # help was asked for
+        code = ended.code
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] # closed: `>&-`
+        sys.stdout.flush()
+    return code
+
+
 def _stopped(request: StopRequest, number: int) -> None:
     if not request.told:
         from saccade.app.cli.output import fail  # slow: meanwhile the other thread may say it
@@ -164,7 +175,7 @@ def _stopped(request: StopRequest, number: int) -> None:
 def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
     request.told = os.environ.get("RANK", "0") != "0"  # the first process of many says it
     try:
-        sys.exit(_started(arguments))
+        sys.exit(_finished(arguments))
     except SaccadeError as error:
         _fail(str(error), error.exit_code)
     except Stopped as stopped:

@@ -28,6 +28,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from saccade.errors import WriteError
 from saccade.printable import printable
 
 # What no line of text contains. Marks of direction and the like are text where no terminal obeys.
@@ -38,11 +39,47 @@ _UNWRAPPED = 10_000  # columns
 _SHOW_CURSOR = "\x1b[?25h"
 
 
+class StandardStream(io.FileIO):
+    """Standard output, or standard error, which stops no work when it cannot be written.
+
+    A full disk under results is an error like any other; nothing is written after it.
+    """
+
+    def __init__(self, number: int, *, results: bool) -> None:
+        super().__init__(number, "w", closefd=False)
+        self._results, self._lost = results, False
+
+    def write(self, content: Any, /) -> int | None:
+        if self._lost:
+            return memoryview(content).nbytes
+        try:
+            return super().write(content)
+        except OSError as error:
+            if not self._results:
+                return memoryview(content).nbytes
+            if isinstance(error, BrokenPipeError):
+                raise
+            self._lost = True
+            raise WriteError(
+                f"cannot write to standard output: {error.strerror}; make room there, or send it "
+                "somewhere else"
+            ) from error
+
+
 def prepare_streams() -> None:
-    """Let no encoding stop us: what it cannot write is spelt out."""
+    """Let no encoding stop us: what it cannot write is spelt out. Nor a log that is full."""
+    if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout = _rewrapped(sys.stdout, results=True)
+    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = _rewrapped(sys.stderr, results=False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _rewrapped(stream: io.TextIOWrapper, *, results: bool) -> io.TextIOWrapper:
+    raw = io.BufferedWriter(StandardStream(stream.fileno(), results=results))
+    return io.TextIOWrapper(raw, stream.encoding, line_buffering=stream.line_buffering)
 
 
 def say(text: str) -> None:

@@ -5,9 +5,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from errno import EIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from safetensors import SafetensorError
 
 from saccade.errors import CheckpointError, ConfigError, WriteError
 from saccade.train.files import (
@@ -110,8 +113,9 @@ def write_export(
             final.rename(old)
         temporary.rename(final)
         sync_folder(final.parent)
-    except OSError as error:
-        raise WriteError(explain(error, final, run.weights.stat().st_size)) from error
+    except (OSError, SafetensorError) as error:
+        lost = OSError(EIO, str(error)) if isinstance(error, SafetensorError) else error
+        raise WriteError(explain(lost, final, run.weights.stat().st_size)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors import SafetensorError
 
 from saccade.app.export.folder import CARD, describe, is_fresh, require, write_export
 from saccade.errors import ConfigError, WriteError
@@ -88,7 +89,12 @@ def test_a_new_export_takes_the_place_of_the_old_and_leaves_nothing_behind(
     assert files(tmp_path) == {"out"}
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+NO_ROOM = "No space left on device"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, NO_ROOM), SafetensorError(f"I/O error: {NO_ROOM}"), KeyboardInterrupt()]
+)
 def test_an_export_that_fails_leaves_the_old_one(
     error: BaseException, translator_run: Path, tmp_path: Path
 ) -> None:
@@ -99,7 +105,8 @@ def test_an_export_that_fails_leaves_the_old_one(
         (folder / "model").write_text("half")
         raise error
 
-    with pytest.raises(WriteError if isinstance(error, OSError) else KeyboardInterrupt):
+    fails = pytest.raises(WriteError, match=rf"cannot write .*out: .*{NO_ROOM} \(.* bytes needed")
+    with fails if isinstance(error, Exception) else pytest.raises(KeyboardInterrupt):
         write_export(run, out, {}, fail, TOKENIZER)
     assert (out / "model").read_text() == "old"
     assert files(tmp_path) == {"out"}

@@ -14,6 +14,7 @@ from saccade.app.look.draw.png import draw_png
 from saccade.app.look.draw.svg import draw_svg
 from saccade.app.look.draw.terminal import draw_text
 from saccade.app.look.html import framed, page_html
+from saccade.data.whole_files import write_whole
 from saccade.errors import ConfigError, WriteError
 
 
@@ -76,9 +77,9 @@ def save_document(document: LookDocument, path: Path) -> Path:
 
 
 def write(path: Path, content: bytes) -> Path:
-    """Write a file, or say in one line why not."""
+    """Write a file, or say in one line why not; what was there is then as it was."""
     try:
-        path.write_bytes(content)
+        write_whole(path, content)
     except OSError as error:
         raise WriteError(f"cannot write {path}: {error.strerror}") from error
     return path

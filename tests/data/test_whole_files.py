@@ -1,0 +1,66 @@
+"""A user's file is the old or the new one, never half of it."""
+
+import os
+import resource
+import stat
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from saccade.app.look.draw.figure import write
+from saccade.data.glue import GLUE
+from saccade.data.submission import write_submission
+from saccade.data.whole_files import write_whole
+from saccade.errors import WriteError
+
+
+@contextmanager
+def no_room(size: int) -> Generator[None]:
+    """No file may grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_without_room_what_was_there_stays(tmp_path: Path) -> None:
+    """Looks, figures and drawn images go through one door, submissions through another."""
+    page, labels = tmp_path / "look.html", tmp_path / "CoLA.tsv"
+    for old in (page, labels):
+        old.write_bytes(b"old")
+    with no_room(1000):
+        with pytest.raises(WriteError, match=r"cannot write .*look\.html: File too large"):
+            write(page, b"x" * 2000)
+        with pytest.raises(WriteError, match=r"cannot write .*CoLA\.tsv: File too large"):
+            write_submission(labels, GLUE["CoLA"], ["1"] * 1000)
+    assert (page.read_bytes(), labels.read_bytes()) == (b"old", b"old")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["CoLA.tsv", "look.html"]
+
+
+def test_a_link_leads_to_the_file_and_rights_stay(tmp_path: Path) -> None:
+    place, link = tmp_path / "there.svg", tmp_path / "link.svg"
+    place.write_bytes(b"old")
+    place.chmod(0o600)
+    link.symlink_to(place)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert place.read_bytes() == b"new"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    write_whole(tmp_path / "new.svg", b"new")
+    assert (tmp_path / "new.svg").read_bytes() == b"new"
+
+
+def test_a_pipe_takes_it(tmp_path: Path) -> None:
+    pipe, taken = tmp_path / "pipe.json", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: taken.append(pipe.read_bytes()))
+    reader.start()
+    write_whole(pipe, b"new")
+    reader.join(10)
+    assert taken == [b"new"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -22,7 +22,8 @@ from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.models.text.transformer import TransformerConfig
 from saccade.train.distributed import choose_device
-from saccade.train.fit import Skipped, Trainer, Update
+from saccade.train.events import Skipped, Update
+from saccade.train.fit import Trainer
 from saccade.train.run import make_task
 
 

@@ -1,15 +1,16 @@
 """What is read of images: a row for each, and where to look for the file a row names."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from saccade.data.images.members import Member
+from saccade.data.packed_rows import PackedRows
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
 from saccade.data.readers.label_values import in_natural_order
-from saccade.data.readers.report import BadRow, RowsRead, counted
+from saccade.data.readers.report import BadRow, Problem, RowsRead, collect, counted
 from saccade.data.readers.text.records import as_text, kind_of
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe")
@@ -42,18 +43,33 @@ class ImagesRead(RowsRead[ImageRow]):
 
     @property
     def size(self) -> str:
-        captions = sum(len(row.captions) for row in self.rows)
+        captions = boxed = objects = clipped = 0
+        for row in self.rows:
+            captions += len(row.captions)
+            if isinstance(held := row.extras.get("objects"), tuple):
+                boxed, objects = boxed + 1, objects + len(held)
+                clipped += row.extras.get("clipped", 0)
         told = counted(len(self.rows), "image")
         if captions:
             told += f" with {counted(captions, 'caption')}"
         if classes := len(self.labels):
             told += f" of {classes:,} class" + "es" * (classes != 1)
-        boxed = [row.extras for row in self.rows if isinstance(row.extras.get("objects"), tuple)]
         if boxed:
-            told += f" with {counted(sum(len(one['objects']) for one in boxed), 'object')}"
-        if clipped := sum(one.get("clipped", 0) for one in boxed):
+            told += f" with {counted(objects, 'object')}"
+        if clipped:
             told += f" ({clipped:,} cut at the edge of the image)"
         return told
+
+
+def collect_images(
+    rows: Iterable[ImageRow | Problem],
+    files: Sequence[str],
+    *,
+    skip_bad: int,
+    untold: Mapping[str, int] | None = None,
+) -> ImagesRead:
+    """All good rows, parted from bad ones, in a tenth of the memory that they took as objects."""
+    return collect(rows, files, ImagesRead, skip_bad=skip_bad, untold=untold, keep=PackedRows)
 
 
 class ImageFinder:
@@ -72,7 +88,7 @@ class ImageFinder:
         names = tree.files(folder) if isinstance(tree, Folder) else []
         self._beside = [name for name in names if name.lower().endswith(ARCHIVES)]
         self._archives: list[tuple[Tree, str]] | None = None
-        self._seen: dict[tuple[Path, str], int] = {}
+        self._seen: dict[int, int] = {}
         self.used: list[str] = []
 
     def below(self, name: str) -> str:
@@ -101,7 +117,7 @@ class ImageFinder:
 
     def once(self, member: Member, line: int, *, said: str = "captions") -> Member:
         """The image, if no row before has named it."""
-        first = self._seen.setdefault((member.path, member.name), line)
+        first = self._seen.setdefault(member.mark, line)
         if first != line:
             raise BadRow(
                 f"duplicate file_name: {Path(member.name).name!r} was on row {first}; "

@@ -1,7 +1,6 @@
 """A signal in a validation ends it at once, and the run that goes on has the bits of another."""
 
 import json
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from small import STEPS, ignore, same_run, small_recipe, write_corpus
+from small import STEPS, HaltError, ignore, same_run, small_recipe, write_corpus
 
 from saccade.tasks.translation.task import Translation
-from saccade.train.events import ValidationProgress
+from saccade.train.events import Validated, ValidationProgress
 from saccade.train.run import train
 
 Interrupt = Callable[[int], None]
@@ -26,7 +25,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def validate(*arguments: Any) -> dict[str, float]:
         count[0] += 1
         if count[0] in wanted:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             raise AssertionError("went on after the signal")
         return real(*arguments)
 
@@ -66,7 +65,7 @@ def test_a_signal_before_it_leaves_it_to_the_next_start(
     def watch(event: object) -> None:
         if getattr(event, "step", 0) == 5 and not asked:
             asked.append(5)
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
 
     def validate(*_: object) -> dict[str, float]:
         raise AssertionError("validated all the same")
@@ -75,6 +74,13 @@ def test_a_signal_before_it_leaves_it_to_the_next_start(
         patched.setattr(Translation, "validate", validate)
         assert train(recipe, tmp_path / "run", watch).step == 5
     told = list[object]()
+
+    def halt(event: object) -> None:
+        if isinstance(event, Validated):
+            raise HaltError
+
+    with pytest.raises(HaltError):  # it is in the diary then, and not yet in a checkpoint
+        train(recipe, tmp_path / "run", halt)
     train(recipe, tmp_path / "run", told.append)
     first = next(event for event in told if isinstance(event, ValidationProgress))
     assert 0 < first.done <= first.total

@@ -10,14 +10,17 @@ import logging
 import os
 import shutil
 import socket
+import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from saccade.printable import printable
 
 INDEX = "index.json"
+TOLD_EVERY = 10.0  # seconds between lines of who waits
+_ASKED_EVERY = 0.1  # seconds
 _HOLDER = 200  # bytes that say who holds a lock
 _log = logging.getLogger(__name__)  # of what takes a while; without a handler it goes to stderr
 
@@ -74,18 +77,45 @@ def _alone(lock: Path) -> Generator[None]:
     """Wait for whoever holds the lock, and say so; the kernel frees it when its holder dies."""
     no_link = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     with open(lock, "r+b", opener=lambda path, _: os.open(path, no_link, 0o666)) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = file.read(_HOLDER).decode(errors="replace") or "another process"
-            made = printable(lock.with_suffix(""))
-            _log.warning("waiting for %s, which makes %s", printable(holder), made)
-            fcntl.flock(file, fcntl.LOCK_EX)
+        _wait(file, lock)
         file.seek(0)
         file.truncate()
         file.write(f"process {os.getpid()} on {socket.gethostname()}"[:_HOLDER].encode())
         file.flush()
         yield
+
+
+def _wait(file: BinaryIO, lock: Path) -> None:
+    """Until the lock is ours; now and then it says for whom, and how much there is by then."""
+    making, begun, told = lock.with_suffix(".tmp"), time.monotonic(), 0.0
+    first = 0
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        waited = time.monotonic() - begun
+        if not told or waited - told >= TOLD_EVERY:
+            file.seek(0)
+            holder = printable(file.read(_HOLDER).decode(errors="replace")) or "another process"
+            size = _size(making)
+            line = f"waiting for {holder}, which makes {printable(lock.with_suffix(''))}"
+            if told:
+                rate = max(0, size - first) / waited / 1e6
+                line += f": {size / 1e6:,.0f} MB are there, {rate:,.1f} MB/s, {waited:,.0f} s"
+            _log.warning("%s", line)
+            first, told = (first, waited) if told else (size, max(waited, 1e-9))
+        time.sleep(_ASKED_EVERY)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of its files, as far as they can be seen: who writes them may take them away."""
+    total = 0
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):
+                total += path.stat().st_size
+    return total
 
 
 def _make(home: Path, fill: Callable[[Path], dict[str, Any]], *, goes_on: bool) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
@@ -22,8 +22,18 @@ Progress = Callable[[int, int], None]
 BatchingKind = Literal["similar", "mixed"]
 
 
+Part = TypeVar("Part")
+
+
 def silent(done: int, total: int) -> None:
     """Nobody wants to know."""
+
+
+def each_told(parts: Sequence[Part], progress: Progress) -> Iterator[Part]:
+    """The parts in order; `progress` is told how many are done."""
+    for number, part in enumerate(parts, start=1):
+        yield part
+        progress(number, len(parts))
 
 
 @runtime_checkable
@@ -172,8 +182,10 @@ class Task(Protocol[B]):
         """By name, each summed over the batch's tokens; training follows the sum of all."""
         ...
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
-        """Held-out figures."""
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        """Held-out figures; `progress` is told how much of them is done."""
         ...
 
 

@@ -193,22 +193,13 @@ class CorpusEncoder:
 
         def shards(first: int) -> Iterator[Shard]:
             total, done = count(), first
-            for shard in self._encoded_shards(corpus, rows, first):
+            size = _bytes_of(corpus.stream)
+            for shard in shards_of_tokens(self.vocabulary, rows, first=first, size=size):
                 yield shard
                 done += len(shard.marks)
                 self.progress(min(done, total), total)
 
         return token_shards(home, token_type(len(self.vocabulary)), shards, unchanged)
-
-    def _encoded_shards(
-        self, corpus: TextCorpus, rows: Iterable[TextRow], first: int
-    ) -> Iterator[Shard]:
-        """By as many processes as is worth while."""
-        large = _bytes_of(corpus.stream) >= PARALLEL_FROM
-        processes = workers() if large else 1
-        if processes == 1:
-            return encoded_shards(self.vocabulary, rows, first=first)
-        return encoded_in_parallel(self.vocabulary, rows, first=first, processes=processes)
 
     def _in_memory(self, corpus: TextCorpus) -> StoredCorpus:
         good = corpus.stream.good()
@@ -217,6 +208,16 @@ class CorpusEncoder:
         marks = np.concatenate([shard.marks.numpy() for shard in shards])
         duplicates = len(marks) - len(np.unique(marks))
         return columns, duplicates, {"rows": good.count, "skipped": good.skipped}
+
+
+def shards_of_tokens(
+    vocabulary: Vocabulary, rows: Iterable[TextRow], *, first: int, size: int
+) -> Iterator[Shard]:
+    """Rows of so many bytes from number `first` on, encoded by as many processes as is worth it."""
+    processes = workers() if size >= PARALLEL_FROM else 1
+    if processes == 1:
+        return encoded_shards(vocabulary, rows, first=first)
+    return encoded_in_parallel(vocabulary, rows, first=first, processes=processes)
 
 
 class PreparedCorpus(NamedTuple):

@@ -1,6 +1,6 @@
 """Texts without labels as the user's files have them, and the part that is held out of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -33,7 +33,7 @@ class TextSource(Protocol):
     def skip_bad(self) -> int: ...
 
 
-def read_plain_texts(source: TextSource, split: str | None) -> tuple[list[str], str]:
+def read_plain_texts(source: TextSource, split: str | None) -> tuple[Sequence[str], str]:
     """The texts of a split and a line about them; None is all of a single file."""
     if split in ("train", "valid") and "valid" not in splits(Path(source.data)):
         return _held_out(source, split)
@@ -103,7 +103,7 @@ def _read(source: TextSource, split: str) -> TextsRead:
     return read_texts(Path(source.data), split, **_options(source))
 
 
-def _held_out(source: TextSource, split: str) -> tuple[list[str], str]:
+def _held_out(source: TextSource, split: str) -> tuple[Sequence[str], str]:
     """The last tenth is for validation where the user gave no such split."""
     read = _read(source, "train")
     texts = [text for (text,) in _cut_single(read.texts)] if source.unit == "stream" else read.texts

@@ -241,6 +241,7 @@ _FIELDS: dict[str, Callable[[Any, int], bool]] = {
     "best_step": _is_count,
     "stale": _is_count,
     "skipped": _is_count,
+    "owed": lambda value, step: type(value) is bool,
     "seen": lambda value, step: value is None or (type(value) is int and 0 <= value < 1 << 63),
     "deciding": _decides,
     "best": _are_figures,

@@ -6,7 +6,7 @@ that was killed and started again computes the same numbers as one that was not.
 
 import math
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -25,11 +25,13 @@ from saccade.tasks.base import (
     Progress,
     SeesOnce,
     Task,
+    silent,
 )
 from saccade.train.average import Average
 from saccade.train.captured import CapturedUpdate
 from saccade.train.checkpoint import Checkpoint, Template
 from saccade.train.distributed import World
+from saccade.train.events import Skipped, Update, Validated
 from saccade.train.files import finite
 from saccade.train.fine_tuning import fine_tune
 from saccade.train.optimizer import (
@@ -51,36 +53,6 @@ MOST_SKIPPED = 50
 
 
 @dataclass(frozen=True)
-class Update:
-    """Training has gone a step further, of so many. `losses` are the parts of the loss, if any."""
-
-    step: int
-    loss: float
-    learning_rate: float
-    losses: dict[str, float] = field(default_factory=dict[str, float])
-    steps: int = 0
-    tokens_per_second: float = 0.0
-    seconds_left: float = 0.0
-
-
-@dataclass(frozen=True)
-class Validated:
-    """Held-out figures, and whether they are the best so far."""
-
-    step: int
-    figures: dict[str, float]
-    best: bool
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """An update that was skipped because its loss or gradient was non-finite."""
-
-    step: int
-    positions: list[int]
-
-
-@dataclass(frozen=True)
 class _Pending:
     """An update whose figures are still on the device."""
 
@@ -89,9 +61,6 @@ class _Pending:
     losses: Float[Tensor, " parts"]  # the whole loss first
     norm: Float[Tensor, ""]
     rate: float
-
-
-Event = Update | Validated | Skipped
 
 
 class Objective(nn.Module):
@@ -107,6 +76,8 @@ class Objective(nn.Module):
 
 class Trainer:
     """Weights, their average, the optimizer, and how far training has come."""
+
+    owed = False  # a validation after this step, which was broken off
 
     def __init__(
         self,
@@ -175,6 +146,7 @@ class Trainer:
             "best": finite(self.best),
             "best_step": self.best_step,
             "stale": self.stale,
+            "owed": self.owed,
             "skipped": self.skipped,
             "seen": self.seen,
             "deciding": self.task.deciding._asdict(),
@@ -219,6 +191,7 @@ class Trainer:
         self.best = {name: value for name, value in finite(before).items() if value is not None}
         self.best_step, self.stale = state["best_step"], state["stale"]
         self.skipped, self.seen = state["skipped"], state.get("seen")
+        self.owed = state.get("owed", False)
 
     def _load(self, model: nn.Module, tensors: dict[str, Tensor]) -> None:
         now = model.state_dict()
@@ -299,11 +272,20 @@ class Trainer:
 
     def validate(self, whole: nn.Module | None = None) -> Validated:
         """Held-out figures of the kept weights; remembers whether they are the best."""
+        return self.judge(self.held_out(whole))
+
+    def held_out(
+        self, whole: nn.Module | None = None, progress: Progress = silent
+    ) -> dict[str, float]:
+        """Figures of the kept weights, which may be broken off: nothing is changed."""
         kept = self.kept if whole is None else whole
         with self._autocast():
-            figures = self.task.validate(kept.eval(), self.world.device)
+            return self.task.validate(kept.eval(), self.world.device, progress)
+
+    def judge(self, figures: dict[str, float]) -> Validated:
+        """Remember whether these are the best."""
         self._set_training()
-        deciding = self.task.deciding
+        self.owed, deciding = False, self.task.deciding
         best = deciding.better(figures[deciding.figure], self.best.get(deciding.figure))
         if best:
             self.best, self.best_step, self.stale = figures, self.step, 0

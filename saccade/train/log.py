@@ -16,10 +16,14 @@ LARGEST = 1e300  # what is drawn must leave room for sums
 class Log:
     """`metrics.jsonl`. After a resume, what lies beyond the checkpoint is forgotten first."""
 
-    def __init__(self, path: Path, *, after: int, tensorboard: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, after: int, tensorboard: bool = False, owed: bool = False
+    ) -> None:
+        """With `owed`, the validation after that step is forgotten too."""
         self._path = path
         if path.is_file() and not path.is_symlink():  # writing refuses anything else
             kept = [line for line in path.read_bytes().split(b"\n") if _step(line) <= after]
+            kept = [line for line in kept if not (owed and _validates(line, after))]
             replace_file(path, b"".join(line + b"\n" for line in kept if line))
         self._board = _board(path.parent / "tensorboard") if tensorboard else None
 
@@ -70,6 +74,11 @@ def _held_out(row: dict[str, Any]) -> dict[str, float]:
         for name, value in row.items()
         if name.startswith(HELD_OUT) and type(value) in (int, float) and abs(value) < LARGEST
     }
+
+
+def _validates(line: bytes, step: int) -> bool:
+    """Whether a whole line tells of the validation after a step."""
+    return _step(line) == step and any(name.startswith(HELD_OUT) for name in json.loads(line))
 
 
 def _step(line: bytes) -> float:

@@ -21,8 +21,16 @@ from saccade.train.checkpoint import Checkpoint
 from saccade.train.clock import Clock
 from saccade.train.deterministic import deterministic
 from saccade.train.distributed import World, choose_device, join_world, processes_started
+from saccade.train.events import (
+    DataProgress,
+    Event,
+    Note,
+    Skipped,
+    Update,
+    ValidationProgress,
+)
 from saccade.train.fine_tuning import check_fine_tuning
-from saccade.train.fit import Event, Skipped, Trainer, Update
+from saccade.train.fit import Trainer
 from saccade.train.folder import RunFolder
 from saccade.train.log import HELD_OUT, Log
 from saccade.train.memory import check_memory
@@ -34,23 +42,7 @@ from saccade.train.sharding import check_layout, shard_size
 from saccade.train.start import check_start, lineage, start
 from saccade.train.stopping import StopRequest, locked, stop_on_signals
 
-
-@dataclass(frozen=True)
-class Note:
-    """A line for the user."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class DataProgress:
-    """So many of the data are ready, of how many."""
-
-    done: int
-    total: int
-
-
-Watch = Callable[[Event | Note | DataProgress], None]
+Watch = Callable[[Event | Note | DataProgress | ValidationProgress], None]
 
 
 @dataclass(frozen=True)
@@ -252,12 +244,14 @@ def _go_on(
     trainer: Trainer, recipe: Recipe, run: RunFolder, stop: StopRequest, watch: Watch
 ) -> None:
     settings, first = trainer.settings, trainer.world.first
-    log = Log(run.metrics, after=trainer.step, tensorboard=settings.tensorboard) if first else None
+    log = _log_of(trainer, run) if first else None
     saver = trainer.layout.saver(run.checkpoints, keep=settings.keep)
     clock = Clock()
-    if trainer.finished and not trainer.best:
-        _validate(trainer, recipe, run, log, watch)
-    while not trainer.finished:
+    check = partial(_validate, trainer, recipe, run, stop, log, watch)
+    if trainer.owed or (trainer.finished and not trainer.best):
+        check()
+        saver.save(partial(_checkpoint, trainer, run))
+    while not (trainer.finished or trainer.owed):
         trainer.advance()
         step = trainer.step
         due = step % settings.validate_every == 0 or step == settings.steps
@@ -268,8 +262,8 @@ def _go_on(
             _tell(trainer.settle(), clock, settings, log, watch)
         clock.tick(trainer.tokens_of_last)
         if due:
-            _validate(trainer, recipe, run, log, watch)
-        if saves:
+            check()
+        if saves or trainer.owed:
             saver.save(partial(_checkpoint, trainer, run))
         if asked:
             break
@@ -279,6 +273,11 @@ def _go_on(
         write_card(run, recipe, trainer.task.deciding, trainer.best, trainer.best_step)
     if trainer.captured is not None and trainer.captured.seconds:
         watch(Note(f"capturing the step for the GPU took {trainer.captured.seconds:.1f} s"))
+
+
+def _log_of(trainer: Trainer, run: RunFolder) -> Log:
+    board = trainer.settings.tensorboard
+    return Log(run.metrics, after=trainer.step, tensorboard=board, owed=trainer.owed)
 
 
 def _tell(
@@ -297,10 +296,25 @@ def _tell(
 
 
 def _validate(
-    trainer: Trainer, recipe: Recipe, run: RunFolder, log: Log | None, watch: Watch
+    trainer: Trainer,
+    recipe: Recipe,
+    run: RunFolder,
+    stop: StopRequest,
+    log: Log | None,
+    watch: Watch,
 ) -> None:
+    """One that a signal ends is owed, and the next start makes it; many processes wait for it."""
     with trainer.whole() as kept:
-        validated = trainer.validate(kept)
+        figures = stop.unless_asked(
+            lambda: trainer.held_out(
+                kept, lambda done, total: watch(ValidationProgress(done, total))
+            ),
+            wanted=trainer.world.size == 1,
+        )
+        if figures is None:
+            trainer.owed = True
+            return
+        validated = trainer.judge(figures)
         if log is not None:
             log.write(validated.step, {HELD_OUT + k: v for k, v in validated.figures.items()})
             if validated.best:

@@ -7,15 +7,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 
 from saccade.errors import RunError, WriteError
 from saccade.printable import printable
 from saccade.train.files import open_own
 
+Made = TypeVar("Made")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -39,13 +41,29 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal, self.saving, self.told = 0, False, False
+        self._repeatable = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.signal:
             leave(number)
         self.signal = number
-        if not self.saving:
+        if self._repeatable or not self.saving:
             raise Stopped(number)
+
+    def unless_asked(self, work: Callable[[], Made], *, wanted: bool) -> Made | None:
+        """What `work` makes, which changes nothing; with `wanted`, None where a signal ended it."""
+        if wanted and self.signal:
+            return None
+        try:
+            try:
+                self._repeatable = wanted
+                return work()
+            finally:
+                self._repeatable = False
+        except Stopped:
+            if not (wanted and self.saving):
+                raise
+            return None
 
 
 def leave(number: int) -> None:

@@ -15,8 +15,9 @@ import saccade
 from saccade.app.kinds.understood import UnderstandingModel
 from saccade.app.look.document import read_json
 from saccade.errors import ConfigError, DataError, RunError
+from saccade.train.events import Note
 from saccade.train.folder import RunFolder
-from saccade.train.run import Note, train
+from saccade.train.run import train
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
 from tests.app.understanders import tiny_understander, trained_understander, write_glue

@@ -7,7 +7,8 @@ from saccade.app.bench.ours import Classify, LabelledImages
 from saccade.models.inference.encoder import CapturedReading, EncoderForInference
 from saccade.models.vision.pooling_attention import with_offsets
 from saccade.train.distributed import World
-from saccade.train.fit import Trainer, Update
+from saccade.train.events import Update
+from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
 from tests.models.inference.test_encoder import FAMILIES, trained
 

@@ -15,7 +15,7 @@ from saccade.data.shapes import ShapesSettings, render, scene
 from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.train.checkpoint import read_tensors
-from saccade.train.fit import Update
+from saccade.train.events import Update
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train

@@ -24,9 +24,9 @@ from small import small_language, small_recipe
 
 from saccade.train import run
 from saccade.train.distributed import World
+from saccade.train.events import Note
 from saccade.train.fit import Trainer
 from saccade.train.recipe import Recipe
-from saccade.train.run import Note
 
 
 def recipe_of(data: Path | str, kind: str, change: dict[str, Any]) -> Recipe:

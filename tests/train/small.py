@@ -13,8 +13,9 @@ from saccade.models.text.gpt import GptConfig
 from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
+from saccade.train.events import Note
 from saccade.train.recipe import Recipe
-from saccade.train.run import Note, TrainingOutcome, train
+from saccade.train.run import TrainingOutcome, train
 from saccade.train.settings import TrainSettings
 
 STEPS = 40

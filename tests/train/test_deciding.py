@@ -14,7 +14,7 @@ from test_fit import trainer
 from saccade.tasks.base import Deciding
 from saccade.tasks.translation.task import Translation
 from saccade.train.checkpoint import Checkpoint
-from saccade.train.fit import Validated
+from saccade.train.events import Validated
 from saccade.train.run import train
 
 HIGHER = Deciding("accuracy", label="accuracy in %", higher=True)

@@ -28,7 +28,8 @@ from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.base import Fillable, Preparation
 from saccade.train.distributed import choose_device
-from saccade.train.fit import Objective, Skipped, Trainer, Update
+from saccade.train.events import Skipped, Update
+from saccade.train.fit import Objective, Trainer
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
 from tests.gpu.corpora import NEEDS, hurried

@@ -17,7 +17,8 @@ from saccade.errors import RunError
 from saccade.train.average import Average
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.distributed import World
-from saccade.train.fit import Skipped, Trainer, Update, seed_update
+from saccade.train.events import Skipped, Update
+from saccade.train.fit import Trainer, seed_update
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
 from saccade.train.schedule import learning_rate

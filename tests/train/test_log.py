@@ -96,3 +96,14 @@ def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
     log.close()
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload().Scalars("loss")
     assert [(event.step, event.value) for event in events] == [(1, 0.5), (2, 1.0), (3, 1.5)]
+
+
+def test_a_validation_that_is_owed_is_forgotten_and_its_update_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    log = Log(path, after=0)
+    for step in (4, 5):
+        log.write(step, {"loss": 1.0})
+        log.write(step, {"valid_loss": 2.0})
+    kept = path.read_bytes().splitlines()[:3]
+    Log(path, after=5, owed=True)
+    assert path.read_bytes().splitlines() == kept

@@ -12,7 +12,8 @@ from test_fit import everything, trainer, weights
 from torch import Tensor, nn
 
 from saccade.errors import RunError
-from saccade.train.fit import Skipped, Trainer, Update
+from saccade.train.events import Skipped, Update
+from saccade.train.fit import Trainer
 from saccade.train.optimizer import set_rate
 from tests.marks import one_fast
 

@@ -25,10 +25,11 @@ from test_fit import ALONE
 from saccade.errors import CheckpointError, ConfigError, RunError
 from saccade.models.text.transformer import Transformer, TransformerConfig
 from saccade.tasks.translation.task import Translation
+from saccade.train.events import Note
 from saccade.train.fit import Trainer
 from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
-from saccade.train.run import Note, make_task, train
+from saccade.train.run import make_task, train
 from saccade.train.stopping import locked
 from tests.marks import one_fast
 

@@ -17,7 +17,7 @@ from small import HaltError, halt_at, hashes, ignore, losses, same_run, small_re
 from saccade.errors import CheckpointError, RunError
 from saccade.tasks.translation.task import Translation
 from saccade.train.checkpoint import load_newest
-from saccade.train.fit import Skipped, Update, Validated
+from saccade.train.events import Skipped, Update, Validated
 from saccade.train.run import train
 
 STEPS = 24  # an epoch has 3½ updates

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from small import small_recipe, write_corpus
 
 from saccade.errors import ConfigError
-from saccade.train.fit import Validated
+from saccade.train.events import Validated
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
 

@@ -18,7 +18,8 @@ from torch.distributed.tensor import DTensor
 import saccade
 from saccade.models.text.rnn_language import RnnLanguageConfig
 from saccade.train.distributed import World, alone
-from saccade.train.fit import Trainer, Update
+from saccade.train.events import Update
+from saccade.train.fit import Trainer
 from saccade.train.recipe import Recipe
 from saccade.train.run import make_task, train
 from saccade.train.sharding import WeightLayout

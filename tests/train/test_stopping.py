@@ -149,3 +149,36 @@ def test_a_second_signal_ends_at_once() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout) == (143, "still here\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_work_that_can_be_repeated_is_ended_by_a_signal_while_something_is_saving(
+    number: signal.Signals,
+) -> None:
+    def work() -> str:
+        signal.raise_signal(number)
+        raise AssertionError("went on")
+
+    with stop_on_signals() as request:
+        request.saving = True
+        assert request.unless_asked(lambda: "made", wanted=True) == "made"
+        assert request.unless_asked(work, wanted=True) is None
+        assert request.signal == number
+        assert request.unless_asked(lambda: "made", wanted=True) is None
+        assert request.unless_asked(lambda: "made", wanted=False) == "made"
+
+
+def test_work_that_may_not_be_broken_off_comes_to_its_end() -> None:
+    def work() -> str:
+        signal.raise_signal(signal.SIGTERM)
+        return "made"
+
+    with stop_on_signals() as request:
+        request.saving = True
+        assert request.unless_asked(work, wanted=False) == "made"
+        assert request.signal == signal.SIGTERM
+
+
+def test_with_nothing_to_save_such_work_is_stopped_as_all_else_is() -> None:
+    with pytest.raises(Stopped), stop_on_signals() as request:
+        request.unless_asked(lambda: signal.raise_signal(signal.SIGTERM), wanted=True)

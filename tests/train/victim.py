@@ -23,9 +23,9 @@ from saccade.tasks.translation.task import Translation
 from saccade.train import checkpoint, files, fit, run
 from saccade.train.average import Average
 from saccade.train.checkpoint import Checkpoint
-from saccade.train.fit import Trainer, Update
+from saccade.train.events import Note, Update
+from saccade.train.fit import Trainer
 from saccade.train.log import Log
-from saccade.train.run import Note
 
 Patch = Callable[[int, int], None]
 

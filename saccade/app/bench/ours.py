@@ -21,7 +21,7 @@ from saccade.models.image_tokens.dalle import Dalle
 from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.models.inference.encoder import ClassScores, EncoderForInference
 from saccade.models.vision.image_encoder import ImageEncoder
-from saccade.tasks.base import Batch, Deciding, Task
+from saccade.tasks.base import Batch, Deciding, Progress, Task, silent
 from saccade.tasks.detection.losses import set_losses
 from saccade.tasks.detection.matching import TrueObjects, Weights, match
 from saccade.tasks.text_to_image.data import TextToImageSettings
@@ -171,7 +171,9 @@ class SameBatch(ABC, Generic[B]):
     @abstractmethod
     def losses(self, model: Any, batch: B) -> dict[str, Float[Tensor, ""]]: ...
 
-    def validate(self, model: nn.Module, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: nn.Module, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         raise AssertionError("a bench does not validate")
 
 

@@ -16,7 +16,8 @@ from saccade.models import PRESETS
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Task
 from saccade.train.distributed import World, alone
-from saccade.train.fit import Trainer, Update
+from saccade.train.events import Update
+from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
 
 LARGE = {"cuda": "gpt2-xl", "cpu": "gpt-nano"}

@@ -11,11 +11,41 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from saccade.app.cli.output import duration
 from saccade.printable import printable
-from saccade.train.fit import Event, Skipped, Update, Validated
+from saccade.train.events import (
+    DataProgress,
+    Event,
+    Note,
+    Skipped,
+    Update,
+    Validated,
+    ValidationProgress,
+)
 from saccade.train.recipe import Recipe
-from saccade.train.run import DataProgress, Note, Watch
+from saccade.train.run import Watch
 
 LINE_EVERY = 10.0  # seconds between plain lines
+KNOWN_AFTER = 2.0  # seconds; a rate from less says little
+
+
+class Pace:
+    """How fast an amount is being done, and how long the rest will take."""
+
+    def __init__(self) -> None:
+        self._what, self._done, self._total = "", 0, 0
+        self._begun = 0.0, 0  # when, and how much there was then
+
+    def told(self, what: str, done: int, total: int) -> str:
+        """So much of it, of how much; rate and time left, once they are known."""
+        now = time.monotonic()
+        if (what, total) != (self._what, self._total) or done < self._done:
+            self._begun = now, done
+        self._what, self._done, self._total = what, done, total
+        said, seconds = f"{what} {done:,}/{total:,}", now - self._begun[0]
+        rate = (done - self._begun[1]) / seconds if seconds >= KNOWN_AFTER else 0.0
+        if rate <= 0:
+            return said
+        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+        return f"{said}  {shown}/s  {duration((total - done) / rate)} left"
 
 
 @contextmanager
@@ -35,6 +65,7 @@ class TrainingProgress:
         self._steps, self._unit = steps, unit
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
+        self._pace = Pace()
         if self._console.is_terminal:
             columns = (
                 TextColumn("{task.percentage:>3.0f}%"),
@@ -59,12 +90,14 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, event: Event | Note | DataProgress) -> None:
+    def __call__(self, event: Event | Note | DataProgress | ValidationProgress) -> None:
         match event:
             case Note(text):
                 self._print(text)
             case DataProgress(done, total):
-                self._tell(f"data {done:,}/{total:,}")
+                self._tell(self._pace.told("data", done, total), done, total)
+            case ValidationProgress(done, total):
+                self._tell(self._pace.told("validation", done, total), done, total)
             case Update():
                 self._update(event)
             case Validated(step, figures, best):
@@ -80,12 +113,12 @@ class TrainingProgress:
         if event.tokens_per_second:  # not known in the first two seconds
             left = duration(event.seconds_left)
             now += f"  {event.tokens_per_second:,.0f} {self._unit}/s  {left} left"
-        self._tell(now, step=event.step)
+        self._tell(now, event.step, self._steps)
 
-    def _tell(self, now: str, *, step: int = 0) -> None:
+    def _tell(self, now: str, done: int, total: int) -> None:
         """In the bar at once, as a plain line now and then."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=step, total=self._steps, now=now)
+            self._bar.update(self._task, completed=done, total=total, now=now)
         elif time.monotonic() - self._last_line >= LINE_EVERY:
             self._last_line = time.monotonic()
             self._print(now)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import torch
+
 from saccade.app.api import load
 from saccade.app.compare.curves import curves_of, read_curve
 from saccade.app.figures.claim import LectureClaim
@@ -35,7 +37,7 @@ def captioner_run(work: Workshop, recipe: str, seed: int) -> Path:
 def caption_figures(tool: ImageCaptioner, scenes: int) -> dict[str, float]:
     """On held-out scenes: CIDEr-D, the share of true captions, and the pointing game."""
     data = read_captioned(tool.settings, "test")
-    some = data.only(list(range(min(scenes, len(data)))), data.report)
+    some = data.only(torch.arange(min(scenes, len(data))), data.report)
     said, game = captions_of(tool, some, Decoding(beam=1), silent, len(some), look=True)
     true = content_scores(said, some.scenes)["exact"]
     points = summed(game).get("hits", 0.0)

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from saccade.app.api import load
 from saccade.app.figures.claim import LectureClaim
 from saccade.app.figures.finding import BarPanel, Finding, over_seeds
@@ -33,7 +35,7 @@ def fares(tool: ImageCaptioner, scenes: int) -> dict[str, float]:
     found: dict[str, dict[str, Any]] = {}
     for world in WORLDS:
         data = read_captioned(tool.settings, world)
-        some = data.only(list(range(min(scenes, len(data)))), data.report)
+        some = data.only(torch.arange(min(scenes, len(data))), data.report)
         found[world] = reasons(tool, some, Decoding(beam=1))
     balanced = found[BALANCED]
     values = (

@@ -104,7 +104,7 @@ class ImageCache:
 
 
 def image_cache(
-    images: Iterable[Member],
+    members: Sequence[Member],
     folder: Path,
     *,
     settings: CacheSettings,
@@ -115,7 +115,6 @@ def image_cache(
     `progress` is told how many are done, and of how many. An image that cannot be decoded is noted
     in `bad` and stops nothing: `readers.images_cached` decides.
     """
-    members = list(images)
     if not members:
         raise ConfigError("there are no images to cache: give at least one")
     home = folder / f"images-{fingerprint(members, settings)[:32]}"

@@ -7,6 +7,7 @@ open file, and reading one of a million needs none of the others.
 import struct
 import zlib
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,6 +38,12 @@ class Member:
         """A file on its own."""
         status = regular_file(path, DataError)
         return cls(path, name or printable(path), status.st_size, status.st_mtime_ns)
+
+    @property
+    def mark(self) -> int:
+        """A number that no other file of any data has, by all likelihood."""
+        where = f"{self.path}\0{self.name}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(blake2b(where, digest_size=16).digest())
 
     def read(self, *, most: int = MAX_BYTES) -> bytes:
         """All its bytes, if there are no more than `most`."""

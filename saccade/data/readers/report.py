@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from saccade.data.packed_rows import Repeats
 from saccade.errors import ConfigError, DataError
 from saccade.printable import printable
 
@@ -68,7 +69,7 @@ def parse_rows(
 class RowsRead(ABC, Generic[Row]):
     """Rows in file order. `skipped` counts all bad rows by kind; `problems` holds the first."""
 
-    rows: list[Row]
+    rows: Sequence[Row]
     problems: list[Problem]
     duplicates: int
     files: list[str]
@@ -99,7 +100,7 @@ class PairsRead(RowsRead[tuple[str, str]]):
     """Sources with their targets."""
 
     @property
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self) -> Sequence[tuple[str, str]]:
         return self.rows
 
     @property
@@ -111,7 +112,7 @@ class TextsRead(RowsRead[str]):
     """Texts on their own."""
 
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> Sequence[str]:
         return self.rows
 
     @property
@@ -165,15 +166,17 @@ class GoodRows(Generic[Row]):
 def collect(
     rows: Iterable[Row | Problem],
     files: Sequence[str],
-    into: Callable[[list[Row], list[Problem], int, list[str], dict[str, int]], Read],
+    into: Callable[[Sequence[Row], list[Problem], int, list[str], dict[str, int]], Read],
     *,
     skip_bad: int,
     untold: Mapping[str, int] | None = None,
+    keep: Callable[[Iterable[Row]], Sequence[Row]] = list,
 ) -> Read:
-    """All good rows, parted from bad ones."""
+    """All good rows, parted from bad ones; `keep` says in what form they are held."""
     sifted = GoodRows(rows, files, skip_bad=skip_bad, untold=untold)
-    good = list(sifted)
-    duplicates = len(good) - len(set(good))
+    repeats = Repeats[Row]()
+    good = keep(repeats.watch(sifted))
+    duplicates = repeats.among(good)
     return into(good, sifted.problems, duplicates, list(files), dict(sifted.skipped))
 
 

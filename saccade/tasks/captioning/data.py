@@ -2,7 +2,9 @@
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +16,7 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
+from saccade.data.packed_rows import RowParts, SomeRows
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.read import image_splits, read_images
 from saccade.data.readers.images.rows import ImageRow
@@ -163,24 +166,24 @@ class Captioned:
     """
 
     images: ImageSource
-    captions: list[tuple[str, ...]]
+    captions: Sequence[tuple[str, ...]]
     report: str
-    scenes: list[Scene] = field(default_factory=list[Scene])
-    rows: list[ImageRow] = field(default_factory=list[ImageRow])
+    scenes: Sequence[Scene] = field(default_factory=list[Scene])
+    rows: Sequence[ImageRow] = field(default_factory=list[ImageRow])
     hidden: Hidden | None = None
 
     def __len__(self) -> int:
         return len(self.captions)
 
-    def only(self, numbers: list[int], report: str) -> "Captioned":
+    def only(self, numbers: Int[Tensor, " n"], report: str) -> "Captioned":
         """Some of it."""
         return Captioned(
-            SomeImages(self.images, torch.tensor(numbers)),
-            [self.captions[i] for i in numbers],
+            SomeImages(self.images, numbers),
+            SomeRows(self.captions, numbers),
             report,
-            [self.scenes[i] for i in numbers] if self.scenes else [],
-            [self.rows[i] for i in numbers] if self.rows else [],
-            None if self.hidden is None else _SomeHidden(self.hidden, torch.tensor(numbers)),
+            SomeRows(self.scenes, numbers) if self.scenes else [],
+            SomeRows(self.rows, numbers) if self.rows else [],
+            None if self.hidden is None else _SomeHidden(self.hidden, numbers),
         )
 
 
@@ -216,6 +219,17 @@ def read_captioned(
     if split in ("train", "valid") and "valid" not in known:
         return _held_out(_read(settings, "train", progress), split)
     return _read(settings, split, progress)
+
+
+def read_both(
+    settings: CaptioningSettings, progress: Progress = silent
+) -> tuple[Captioned, Captioned]:
+    """What is learnt from and what is validated on; one split that has both is read once."""
+    if settings.data and "valid" not in image_splits(Path(settings.data)):
+        whole = _read(settings, "train", progress)
+        return _held_out(whole, "train"), _held_out(whole, "valid")
+    train, valid = (read_captioned(settings, split, progress) for split in ("train", "valid"))
+    return train, valid
 
 
 SPLITS: dict[tuple[World, str], str] = {
@@ -258,7 +272,7 @@ def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
     good, cache = cached_images(
         read, cache_folder(), settings=size, skip_bad=bound, progress=progress
     )
-    captions = [row.captions for row in good.rows]
+    captions = RowParts[ImageRow, tuple[str, ...]](good.rows, attrgetter("captions"))
     if not settings.equalizer.hides or split != "train":
         return Captioned(cache, captions, good.summary(), rows=good.rows)
     groups = read_groups(settings.equalizer.groups)
@@ -268,9 +282,9 @@ def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
 
 def _held_out(read: Captioned, split: str) -> Captioned:
     """Every so-and-so-many-th image is for validation where the user gave no such split."""
-    every = round(1 / HELD_OUT)
-    kept = [i for i in range(len(read)) if (i % every == 0) == (split == "valid")]
-    if not kept:
+    places, every = torch.arange(len(read)), round(1 / HELD_OUT)
+    kept = places[(places % every == 0) == (split == "valid")]
+    if not len(kept):
         raise DataError(f"{read.report}: too few to hold some out; add a validation file")
     rest = "held out for validation" if split == "valid" else f"of {read.report}"
     return read.only(kept, f"{len(kept):,} {rest}")

@@ -1,6 +1,7 @@
 """Scores of a captioner on held-out images: its own captions against all references."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def captions_of(
     return captions, game
 
 
-def content_scores(captions: list[str], scenes: list[Scene]) -> dict[str, Any]:
+def content_scores(captions: list[str], scenes: Sequence[Scene]) -> dict[str, Any]:
     """How many captions say only what is so, and how many of them all there is.
 
     `exact`: a sentence of the shapes' grammar of which every word is true of the scene, objects,

@@ -7,6 +7,8 @@ user's images whose rows name a group.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import torch
+
 from saccade.data.shapes import CONTEXTS, GROUPS, Scene
 from saccade.decode.engine import Decoding
 from saccade.metrics.outcomes import (
@@ -60,7 +62,10 @@ def reasons(captioner: ImageCaptioner, data: Captioned, how: Decoding) -> dict[s
     """
     groups = read_groups(captioner.settings.equalizer.groups)
     known = [(i, name) for i, name in enumerate(groups_of(data, groups)) if name is not None]
-    some, truth = data.only([i for i, _ in known], data.report), [name for _, name in known]
+    some, truth = (
+        data.only(torch.tensor([i for i, _ in known], dtype=torch.long), data.report),
+        [name for _, name in known],
+    )
     looks = can_point(captioner, some)
     said: dict[int, str | None] = {}
     game: list[Pointed] = []

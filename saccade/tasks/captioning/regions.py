@@ -165,7 +165,12 @@ class HiddenRows:
     """A user's images, marked parts painted over with the mean colour of the rest."""
 
     def __init__(
-        self, images: Any, rows: list[ImageRow], groups: Sequence[WordGroup], size: int, fit: Fit
+        self,
+        images: Any,
+        rows: Sequence[ImageRow],
+        groups: Sequence[WordGroup],
+        size: int,
+        fit: Fit,
     ) -> None:
         self._pictures, self._rows, self._groups = images, rows, groups
         self._size = size

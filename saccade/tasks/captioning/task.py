@@ -5,23 +5,32 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.config import ModelConfig
-from saccade.data.ragged import Ragged
+from saccade.data.ragged import Sequences
 from saccade.data.rows import FILLER, Rows, with_token
 from saccade.data.vocabulary import SpecialTokens, Vocabulary
 from saccade.errors import DataError
 from saccade.metrics.outcomes import read_groups
 from saccade.models.caption.captioner import Captioner, CaptionHidden
 from saccade.models.caption.show_attend_tell import Baseline
-from saccade.tasks.base import Deciding, Preparation, shard_rows, with_vocabulary
+from saccade.tasks.base import (
+    Deciding,
+    Preparation,
+    Progress,
+    each_told,
+    shard_rows,
+    silent,
+    with_vocabulary,
+)
 from saccade.tasks.captioning.data import (
     Captioned,
     CaptioningSettings,
-    read_captioned,
+    read_both,
 )
 from saccade.tasks.captioning.equalizer import Concern, concern, group_table, terms
 from saccade.tasks.captioning.losses import reinforced, uncovered
@@ -29,7 +38,8 @@ from saccade.tasks.captioning.regions import Hidden
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.images import ImageSource, augmentation, digest, some_of_each, varied
-from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+from saccade.tasks.kept_texts import KeptTexts
+from saccade.tasks.tokenizer import tokenizer_asset
 
 VALIDATED = 100  # images at a time
 ROUND = 8  # filled captions are so many words long, or a multiple
@@ -100,7 +110,7 @@ class Tokens(NamedTuple):
     """Captions as tokens: those of image i are `first[i]` up to `first[i + 1]` of `captions`."""
 
     images: ImageSource
-    captions: Ragged
+    captions: Sequences
     first: Int[Tensor, " boundaries"]
     hidden: Hidden | None = None
 
@@ -127,23 +137,26 @@ class Captioning:
 
     def __init__(self, settings: CaptioningSettings, how: Preparation) -> None:
         self.settings, self.seed = settings, how.seed
-        train, valid = (
-            read_captioned(settings, split, how.progress) for split in ("train", "valid")
-        )
-        texts = (caption for captions in train.captions for caption in captions)
-        self.vocabulary = trained_tokenizer(settings, texts, how)
+        train, valid = read_both(settings, how.progress)
+        notes = list[str]()
+        learnt, held = (KeptTexts(side.captions, how.progress, notes) for side in (train, valid))
+        self.vocabulary = learnt.tokenizer(settings, how)
         bounds = (
             how.bound(settings.longest, "--longest"),
             how.bound(10 * settings.longest, "--longest", "ten times "),
         )
-        self._train, too_long = encode(train, self.vocabulary, longest=bounds[0].tokens)
-        self._valid, not_asked = encode(valid, self.vocabulary, longest=bounds[1].tokens)
+        self._train, too_long = encode(
+            train, self.vocabulary, longest=bounds[0].tokens, texts=learnt
+        )
+        self._valid, not_asked = encode(
+            valid, self.vocabulary, longest=bounds[1].tokens, texts=held
+        )
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
         self.report += bounds[0].report(too_long, "training captions")
-        self.report += bounds[1].report(not_asked, "validation captions")
+        self.report += [*bounds[1].report(not_asked, "validation captions"), *notes]
         counts = self._train.first.diff().float()
         taken = counts.clamp(max=settings.captions).mean() / counts.mean()
-        words = len(self._train.captions.flat) + len(self._train.captions)
+        words = int(self._train.captions.lengths.sum()) + len(self._train.captions)
         self.images = max(1, round(how.budget * self._train.size / float(words * taken)))
         self._vary = augmentation(settings.augment, settings.image)
         groups = read_groups(settings.equalizer.groups)
@@ -232,17 +245,25 @@ class Captioning:
             losses["equalizer"] = terms(model, told, *words, asked, settings.equalizer)
         return losses
 
-    def validate(self, model: Captioner, device: torch.device) -> dict[str, float]:
-        return loss_figures(mean_loss(model, self._valid, self.vocabulary.special, device))
+    def validate(
+        self, model: Captioner, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        return loss_figures(
+            mean_loss(model, self._valid, self.vocabulary.special, device, progress)
+        )
 
 
 @torch.no_grad()
 def mean_loss(
-    model: Captioner, told: Tokens, special: SpecialTokens, device: torch.device
+    model: Captioner,
+    told: Tokens,
+    special: SpecialTokens,
+    device: torch.device,
+    progress: Progress = silent,
 ) -> float:
     """Mean loss per word of given captions."""
     total, tokens = 0.0, 0
-    for rows in torch.arange(told.size).split(VALIDATED):
+    for rows in each_told(torch.arange(told.size).split(VALIDATED), progress):
         captions, of = some_of_each(told.first, rows, 1 << 30, seed=0, epoch=0)
         batch = collate(told.images[rows], told.captions, captions, of, special).to(device)
         known = model(batch.images, batch.captions, batch.of).hidden
@@ -251,31 +272,30 @@ def mean_loss(
     return total / tokens
 
 
-def encode(read: Captioned, vocabulary: Vocabulary, *, longest: int) -> tuple[Tokens, int]:
+def encode(
+    read: Captioned, vocabulary: Vocabulary, *, longest: int, texts: KeptTexts | None = None
+) -> tuple[Tokens, int]:
     """Captions as tokens without those that are too long, and how many those were.
 
-    Images of which nothing is left are left out too.
+    Images of which nothing is left are left out too. `texts` are the captions, where somebody has
+    looked at them before.
     """
-    encoded = vocabulary.encode_all([text for told in read.captions for text in told])
-    rest, kept, numbers, too_long = iter(encoded), list[list[list[int]]](), list[int](), 0
-    for number, told in enumerate(read.captions):
-        rows = [next(rest) for _ in told]
-        fitting = [row for row in rows if len(row) < longest]
-        too_long += len(rows) - len(fitting)
-        if fitting:
-            kept.append(fitting)
-            numbers.append(number)
-    if not kept:
+    every = (texts or KeptTexts(read.captions)).encode(vocabulary)
+    counts = torch.from_numpy(np.fromiter(map(len, read.captions), np.int64, len(read)))
+    fits = every.lengths < longest
+    kept = torch.arange(len(read)).repeat_interleave(counts)[fits].bincount(minlength=len(read))
+    numbers = kept.nonzero()[:, 0]
+    if not len(numbers):
         raise DataError(f"no caption has under {longest} tokens; raise --longest")
-    first = torch.tensor([0, *map(len, kept)]).cumsum(0)
+    first = torch.cat([kept.new_zeros(1), kept[numbers].cumsum(0)])
     read = read if len(numbers) == len(read) else read.only(numbers, "")
-    captions = Ragged.of([row for rows in kept for row in rows])
-    return Tokens(read.images, captions, first, read.hidden), too_long
+    captions = every if bool(fits.all()) else every.where(fits)
+    return Tokens(read.images, captions, first, read.hidden), int((~fits).sum())
 
 
 def collate(
     images: UInt8[Tensor, "B 3 H W"],
-    captions: Ragged,
+    captions: Sequences,
     rows: Int[Tensor, " R"],
     of: Int[Tensor, " R"],
     special: SpecialTokens,

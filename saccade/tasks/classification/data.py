@@ -3,12 +3,13 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -18,6 +19,7 @@ from saccade.data import shapes
 from saccade.data.held_out import held_out
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
+from saccade.data.packed_rows import SomeRows
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.labels import (
     LabelColumns,
@@ -166,15 +168,15 @@ class Classes(NamedTuple):
     names: tuple[str, ...]
     several: bool = False
 
-    def numbers(self, rows: list[ImageRow]) -> Int[Tensor, " B"] | Bool[Tensor, "B C"]:
+    def numbers(self, rows: Sequence[ImageRow]) -> Int[Tensor, " B"] | Bool[Tensor, "B C"]:
         """The class of each row by its number; where there are several, which ones it has."""
         places = {name: number for number, name in enumerate(self.names)}
-        of = [[places[label] for label in row.extras["labels"]] for row in rows]
         if not self.several:
-            return torch.tensor([labels[0] for labels in of], dtype=torch.long)
+            of = (places[row.extras["labels"][0]] for row in rows)
+            return torch.from_numpy(np.fromiter(of, np.int64, len(rows)))
         there = torch.zeros(len(rows), len(self.names), dtype=torch.bool)
-        for row, labels in enumerate(of):
-            there[row, labels] = True
+        for number, row in enumerate(rows):
+            there[number, [places[label] for label in row.extras["labels"]]] = True
         return there
 
 
@@ -189,22 +191,21 @@ class Labelled:
     labels: Int[Tensor, " B"] | Bool[Tensor, "B C"]
     classes: Classes
     report: str
-    scenes: list[Scene] = field(default_factory=list[Scene])
-    rows: list[ImageRow] = field(default_factory=list[ImageRow])
+    scenes: Sequence[Scene] = field(default_factory=list[Scene])
+    rows: Sequence[ImageRow] = field(default_factory=list[ImageRow])
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def only(self, numbers: Int[Tensor, " n"], report: str) -> "Labelled":
         """Some of it."""
-        chosen = numbers.tolist()
         return replace(
             self,
             images=SomeImages(self.images, numbers),
             labels=self.labels[numbers],
             report=report,
-            scenes=[self.scenes[i] for i in chosen] if self.scenes else [],
-            rows=[self.rows[i] for i in chosen] if self.rows else [],
+            scenes=SomeRows(self.scenes, numbers) if self.scenes else [],
+            rows=SomeRows(self.rows, numbers) if self.rows else [],
         )
 
 
@@ -220,6 +221,30 @@ def read_split(
     """
     read = _whole_split(settings, split, progress, classes)
     return _share_of(read, settings.share) if split == "train" and settings.share < 1 else read
+
+
+def read_both(settings: ClassificationSettings, progress: Progress) -> tuple[Labelled, Labelled]:
+    """What is learnt from and what is validated on; one split that has both is read once.
+
+    What is wrong with the first is told before the second is read.
+    """
+    if settings.data and "valid" not in label_splits(Path(settings.data), settings.columns):
+        whole = _read(settings, "train", progress, None)
+        _check_classes(whole.classes, whole.report)
+        train, valid = (_held_out(whole, split, settings.held_out) for split in ("train", "valid"))
+        return _share_of(train, settings.share) if settings.share < 1 else train, valid
+    train = read_split(settings, "train", progress)
+    _check_classes(train.classes, train.report)
+    return train, read_split(settings, "valid", progress, train.classes)
+
+
+def _check_classes(classes: Classes, report: str) -> None:
+    if len(classes.names) < 2 and not classes.several:
+        told = ", ".join(classes.names) or "none"
+        raise DataError(
+            f"{report}: a single class ({told}) leaves nothing to tell apart; give a folder for "
+            "each class, or rows with different labels"
+        )
 
 
 def _whole_split(
@@ -267,7 +292,7 @@ def _read(
     return Labelled(cache, labels, classes, good.summary(), rows=good.rows)
 
 
-def _check_known(rows: list[ImageRow], classes: Classes, split: str) -> None:
+def _check_known(rows: Sequence[ImageRow], classes: Classes, split: str) -> None:
     """Refuse labels that training has not seen, and several where it has seen one."""
     known = set(classes.names)
     for row in rows:

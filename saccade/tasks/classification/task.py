@@ -13,15 +13,14 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.data.images.mixing import Mixed
-from saccade.errors import DataError
 from saccade.metrics.classification import average_precision, top_share
 from saccade.models.vision.image_encoder import ImageEncoderConfig
-from saccade.tasks.base import Deciding, Preparation, shard_rows
+from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
 from saccade.tasks.classification.data import (
     Classes,
     ClassificationSettings,
     Labelled,
-    read_split,
+    read_both,
 )
 from saccade.tasks.classification.vary import Vary
 from saccade.tasks.images import digest
@@ -76,10 +75,8 @@ class Classification:
 
     def __init__(self, settings: ClassificationSettings, how: Preparation) -> None:
         self.settings, self.seed = settings, how.seed
-        self._train = read_split(settings, "train", how.progress)
+        self._train, self._valid = read_both(settings, how.progress)
         self.classes = self._train.classes
-        _check_classes(self.classes, self._train.report)
-        self._valid = read_split(settings, "valid", how.progress, self.classes)
         self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
         self.vary = Vary(
             settings.vary, image=settings.image, kept=settings.kept, pixels=settings.pixels
@@ -168,8 +165,10 @@ class Classification:
             return each.mean(dim=1)
         return -(targets * scores.log_softmax(dim=1)).sum(dim=1)
 
-    def validate(self, model: ImageNetwork, device: torch.device) -> dict[str, float]:
-        scores = class_scores(model, self.vary, self._valid, device)
+    def validate(
+        self, model: ImageNetwork, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        scores = class_scores(model, self.vary, self._valid, device, progress)
         return held_out_figures(scores, self._valid.labels)
 
 
@@ -214,15 +213,6 @@ def read_classes_asset(raw: bytes) -> Classes:
             return Classes(tuple(names), several)
         case _:
             raise ValueError("names and several are not both there")
-
-
-def _check_classes(classes: Classes, report: str) -> None:
-    if len(classes.names) < 2 and not classes.several:
-        told = ", ".join(classes.names) or "none"
-        raise DataError(
-            f"{report}: a single class ({told}) leaves nothing to tell apart; give a folder for "
-            "each class, or rows with different labels"
-        )
 
 
 def _fingerprint_of(read: Labelled) -> str:

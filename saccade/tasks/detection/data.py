@@ -1,10 +1,12 @@
 """Images and the objects in them: the user's, or the built-in shapes."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -13,7 +15,8 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
 from saccade.data.boxes import to_corners
 from saccade.data.images.cache import CacheSettings
-from saccade.data.objects import NamedBox, Objects
+from saccade.data.objects import NamedBox, ObjectRows, Objects
+from saccade.data.packed_rows import SomeRows
 from saccade.data.readers.images.annotated import box_class_names, box_splits, read_boxes
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.rows import ImageRow
@@ -109,27 +112,26 @@ class Annotated:
     """
 
     images: ImageSource
-    objects: list[Objects]
+    objects: Sequence[Objects]
     sizes: Int[Tensor, "images 2"]
     classes: tuple[str, ...]
     report: str
-    scenes: list[Scene] = field(default_factory=list[Scene])
-    rows: list[ImageRow] = field(default_factory=list[ImageRow])
+    scenes: Sequence[Scene] = field(default_factory=list[Scene])
+    rows: Sequence[ImageRow] = field(default_factory=list[ImageRow])
 
     def __len__(self) -> int:
         return len(self.objects)
 
     def only(self, numbers: Int[Tensor, " n"], report: str) -> "Annotated":
         """Some of it."""
-        chosen = numbers.tolist()
         return replace(
             self,
             images=SomeImages(self.images, numbers),
-            objects=[self.objects[i] for i in chosen],
+            objects=SomeRows(self.objects, numbers),
             sizes=self.sizes[numbers],
             report=report,
-            scenes=[self.scenes[i] for i in chosen] if self.scenes else [],
-            rows=[self.rows[i] for i in chosen] if self.rows else [],
+            scenes=SomeRows(self.scenes, numbers) if self.scenes else [],
+            rows=SomeRows(self.rows, numbers) if self.rows else [],
         )
 
 
@@ -153,6 +155,26 @@ def read_split(
             _read(settings, "train", progress, classes), split, settings.held_out, usual=0.1
         )
     return _read(settings, split, progress, classes)
+
+
+def read_both(settings: DetectionSettings, progress: Progress) -> tuple[Annotated, Annotated]:
+    """What is learnt from and what is validated on; one split that has both is read once.
+
+    What is wrong with the first is told before the second is read.
+    """
+    if settings.data and "valid" not in box_splits(Path(settings.data)):
+        whole, share = _read(settings, "train", progress, None), settings.held_out
+        _check_any(whole)
+        train, valid = (part_held_out(whole, x, share, usual=0.1) for x in ("train", "valid"))
+        return train, valid
+    train = read_split(settings, "train", progress)
+    _check_any(train)
+    return train, read_split(settings, "valid", progress, train.classes)
+
+
+def _check_any(read: Annotated) -> None:
+    if not read.classes:
+        raise DataError(f"{read.report}: no object in any image; nothing can be learnt")
 
 
 def scene_objects(scene: Scene, side: int) -> Objects:
@@ -189,12 +211,13 @@ def _read(
     )
     classes = classes or tuple(box_class_names(good))
     _check_known(good.rows, classes, split)
-    objects = [Objects.of(row.extras["objects"], classes) for row in good.rows]
-    sizes = torch.tensor([row.extras["size"] for row in good.rows]).view(-1, 2)
+    objects = ObjectRows.of((row.extras["objects"] for row in good.rows), classes)
+    sides = (side for row in good.rows for side in row.extras["size"])
+    sizes = torch.from_numpy(np.fromiter(sides, np.int64, 2 * len(good.rows))).view(-1, 2)
     return Annotated(cache, objects, sizes, classes, good.summary(), rows=good.rows)
 
 
-def _check_known(rows: list[ImageRow], classes: tuple[str, ...], split: str) -> None:
+def _check_known(rows: Sequence[ImageRow], classes: tuple[str, ...], split: str) -> None:
     """Refuse objects that training has not seen."""
     for row in rows:
         boxes: tuple[NamedBox, ...] = row.extras["objects"]

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.data.boxes import to_centres, to_corners
-from saccade.errors import ConfigError, DataError
+from saccade.errors import ConfigError
 from saccade.metrics.detection import FoundObjects, detection_scores
 from saccade.models.detection.config import DetrConfig
 from saccade.models.detection.detr import Detections
 from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
-from saccade.tasks.detection.data import Annotated, DetectionSettings, read_split
+from saccade.tasks.detection.data import Annotated, DetectionSettings, read_both
 from saccade.tasks.detection.losses import set_losses
 from saccade.tasks.detection.matching import TrueObjects, match
 from saccade.tasks.detection.vary import BoxVariation
@@ -80,16 +80,12 @@ class Detection:
 
     def __init__(self, settings: DetectionSettings, how: Preparation) -> None:
         self.settings, self.seed = settings, how.seed
-        self._train = read_split(settings, "train", how.progress)
+        self._train, self._valid = read_both(settings, how.progress)
         self.classes = self._train.classes
-        if not self.classes:
-            raise DataError(f"{self._train.report}: no object in any image; nothing can be learnt")
-        self._valid = read_split(settings, "valid", how.progress, self.classes)
         self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
         self.vary = BoxVariation(settings.vary, image=settings.image)
         self.batches_per_epoch = -(-len(self._train) // how.budget)
-        self._true = _filled(self._train)
-        self._most = int(self._true.there.sum(dim=1).max())
+        self._most = max(len(each.learnt_from().labels) for each in self._train.objects)
         self._match = match
         self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
 
@@ -125,7 +121,7 @@ class Detection:
             order = torch.randperm(len(self._train), generator=rng)
             self._epoch = epoch, order.tensor_split(self.batches_per_epoch)
         rows, counts = shard_rows(self._epoch[1][index], shard, shards)
-        true = TrueObjects(*(x[rows] for x in self._true))
+        true = _filled(self._train, rows, most=self._most)
         varied = self.vary.settle(rows, true.boxes, true.there, seed=self.seed, epoch=epoch)
         there = varied.there & counts
         return DetectionBatch(
@@ -161,8 +157,10 @@ class Detection:
         hidden: Any = torch.compiler.disable(self._match)
         self._match = hidden
 
-    def validate(self, model: DetectionNetwork, device: torch.device) -> dict[str, float]:
-        found = list(find_all(model, self.vary, self._valid, device))
+    def validate(
+        self, model: DetectionNetwork, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        found = list(find_all(model, self.vary, self._valid, device, progress))
         scores = detection_scores(found, self._valid.objects, self._valid.sizes, self.classes)
         return {"AP": scores.ap, "AP50": scores.ap50, "AP75": scores.ap75}
 
@@ -216,17 +214,17 @@ def best_objects(found: Detections, *, classes: int) -> list[Best]:
     return [Best(FoundObjects(*each[:3]), each[3]) for each in zip(chosen, labels, scores, queries)]
 
 
-def _filled(read: Annotated) -> TrueObjects:
-    """The objects of all images that are learnt from, by corners, with room for as many in each."""
-    every = [objects.learnt_from() for objects in read.objects]
-    most = max((len(each.labels) for each in every), default=0)
+def _filled(read: Annotated, rows: Int[Tensor, " B"], *, most: int) -> TrueObjects:
+    """The objects of some images that are learnt from, by corners, with room for `most` in each."""
     room = max(1, -(-most // ROOM)) * ROOM
-    boxes = torch.zeros(len(every), room, 4)
-    labels = torch.zeros(len(every), room, dtype=torch.long)
-    there = torch.zeros(len(every), room, dtype=torch.bool)
-    for row, each in enumerate(every):
+    boxes = torch.zeros(len(rows), room, 4)
+    labels = torch.zeros(len(rows), room, dtype=torch.long)
+    there = torch.zeros(len(rows), room, dtype=torch.bool)
+    for place, number in enumerate(rows.tolist()):
+        each = read.objects[number].learnt_from()
         count = len(each.labels)
-        boxes[row, :count], labels[row, :count], there[row, :count] = each.boxes, each.labels, True
+        boxes[place, :count], labels[place, :count] = each.boxes, each.labels
+        there[place, :count] = True
     return TrueObjects(boxes, labels, there)
 
 

@@ -16,7 +16,7 @@ from saccade.data.answers import AnswerSet
 from saccade.data.readers.images.asked.forms import QUESTIONS
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.base import Deciding, Preparation, Progress, Task, silent
 from saccade.tasks.joint.asked import read_about_images
 from saccade.tasks.joint.batch import JointBatch, Sees, blinded, seen_regions
 from saccade.tasks.joint.data import JointSettings, drawn_scenes
@@ -107,7 +107,7 @@ class Answering(JointLearning):
     def assets(self) -> dict[str, bytes]:
         return {**tokenizer_asset(self.vocabulary), ASSET: answers_asset(self.answers)}
 
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         scores = [truth[text] for text in texts.tolist()]
         return batch._replace(asked={"targets": targets(scores, len(self.answers))})
 
@@ -118,10 +118,12 @@ class Answering(JointLearning):
         total = F.binary_cross_entropy_with_logits(z, true, reduction="sum")
         return {"answers": total * batch.counted}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         right = loss = 0.0
         with torch.no_grad():
-            for batch in self.validation(device):
+            for batch in self.validation(device, progress):
                 true = batch.asked["targets"]
                 z = answer_scores(model, batch, self.settings.sees)
                 right += float(true.gather(1, z.argmax(dim=1, keepdim=True)).sum())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
@@ -19,6 +20,7 @@ from saccade.tasks.base import LengthBound, shard_rows
 from saccade.tasks.images import some_of_each
 from saccade.tasks.joint.data import Sighted
 from saccade.tasks.joint.seen_once import SeenOnce
+from saccade.tasks.kept_texts import KeptTexts
 from saccade.tasks.masked.framed import EncodedLines, FramedTexts, TextFrame, TextRows
 
 ROUND = 256  # filled batches have so many words, or a multiple, and so many regions
@@ -179,7 +181,7 @@ class SightedTexts:
     def of(
         cls,
         sighted: Sighted,
-        texts: list[tuple[str, ...]],
+        about: KeptTexts,
         vocabulary: Vocabulary,
         bound: LengthBound,
         what: str,
@@ -189,13 +191,13 @@ class SightedTexts:
 
         `sizes` are those of rows: one is left out as a whole.
         """
-        every = [text for some in texts for text in some]
-        example = next((text for text in every if vocabulary.encode(text)), "")
+        texts = about.about
+        example = next((x for some in texts for x in some if vocabulary.encode(x)), "")
         if not example:
             raise DataError(f"{sighted.report}: no {what} has a word to learn from")
         frame = TextFrame.of(vocabulary, 1, example)
-        rows = TextRows.singles(EncodedLines.of(vocabulary, every, whole_words=False), frame)
-        of_row = torch.tensor(sizes or [1] * len(every))
+        rows = TextRows.singles(EncodedLines(about.encode(vocabulary)), frame)
+        of_row = torch.tensor(sizes) if sizes else torch.ones(len(rows), dtype=torch.long)
         row = torch.arange(len(of_row)).repeat_interleave(of_row)
         empty, long = (
             row[bad].bincount(minlength=len(of_row)) > 0
@@ -205,7 +207,8 @@ class SightedTexts:
         short, of_what = good[row], f"{what} with a sentence" if sizes else what
         if not short.any():
             raise DataError(f"{sighted.report}: {bound.none_fits(what)}")
-        image = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(t) for t in texts]))
+        lengths = torch.from_numpy(np.fromiter(map(len, texts), np.int64, len(texts)))
+        image = torch.arange(len(texts)).repeat_interleave(lengths)
         counts = image[short].bincount(minlength=len(texts))
         first = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         told = bound.report(int(long.sum()), of_what)

@@ -1,6 +1,6 @@
 """Who says where the regions of the user's images lie: their rows, else a file or a detector."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -168,10 +168,10 @@ def _checked(
 
 
 def _good_and_bad(
-    good: list[_FileBox],
+    good: Sequence[_FileBox],
     problems: list[Problem],
     duplicates: int,
     files: list[str],
     kinds: dict[str, int],
-) -> tuple[list[_FileBox], dict[str, int]]:
+) -> tuple[Sequence[_FileBox], dict[str, int]]:
     return good, kinds

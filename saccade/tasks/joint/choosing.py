@@ -14,7 +14,7 @@ from torch import Tensor
 from saccade.data import shapes
 from saccade.data.readers.images.asked.forms import CHOICES
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.base import Deciding, Preparation, Progress, Task, silent
 from saccade.tasks.joint.asked import read_about_images
 from saccade.tasks.joint.batch import JointBatch, Sees, blinded, seen_regions
 from saccade.tasks.joint.data import JointSettings, drawn_scenes
@@ -92,7 +92,7 @@ class Choosing(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_choices(self.settings, split, progress)
 
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         return with_rows(batch, [truth[text] for text in texts.tolist()])
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
@@ -100,11 +100,13 @@ class Choosing(JointLearning):
         z = choice_scores(model, self.varied(batch), self.settings.sees)
         return {"choice": F.cross_entropy(z, batch.asked["right"]) * batch.tokens}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         right = loss = 0.0
         rows = 0
         with torch.no_grad():
-            for batch in self.validation(device):
+            for batch in self.validation(device, progress):
                 true = batch.asked["right"]
                 z = choice_scores(model, batch, self.settings.sees)
                 right += float((z.argmax(dim=1) == true).sum())

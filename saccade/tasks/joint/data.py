@@ -1,7 +1,7 @@
 """Images with their regions, and texts about them: the user's, or the built-in shapes."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
@@ -166,7 +166,7 @@ class Sighted:
     names: tuple[str, ...]
     report: str
     scenes: list[Scene] = field(default_factory=list[Scene])
-    files: list[Member] = field(default_factory=list[Member])
+    files: Sequence[Member] = field(default_factory=list[Member])
     found: FoundClasses | None = None
     notes: tuple[str, ...] = ()
     basis: str = ""
@@ -193,11 +193,12 @@ class Sighted:
         return cls(images, filled, counts, known, names, report, scenes or [])
 
     @classmethod
-    def without_boxes(cls, images: ImageSource, files: list[Member], report: str) -> "Sighted":
+    def without_boxes(cls, images: ImageSource, files: Sequence[Member], report: str) -> "Sighted":
         """For models that look at the cells of a grid, or until somebody says where regions are."""
-        boxes, kinds = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
-        made = cls.of(images, [boxes] * len(files), [kinds] * len(files), (), report)
-        return replace(made, files=files)
+        count = len(files)
+        boxes, kinds = torch.zeros(count, 1, 4), torch.full((count, 1), UNKNOWN)
+        counts = torch.zeros(count, dtype=torch.long)
+        return cls(images, boxes, counts, kinds, (), report, files=files)
 
     def check(self, regions: RegionKind) -> None:
         """Refuse a model that looks at boxes where nobody has given any."""

@@ -34,6 +34,7 @@ from saccade.tasks.joint.referring import ReferringSettings, points_right, read_
 from saccade.tasks.joint.retrieval import recalls
 from saccade.tasks.joint.task import TextsOfImages, in_order
 from saccade.tasks.joint.tool import JointTool
+from saccade.tasks.kept_texts import KeptTexts
 
 ALL = LengthBound(1 << 30, "")
 
@@ -59,7 +60,7 @@ def encoded(
     longest = tool.model.longest
     bound = ALL if longest is None else LengthBound(longest, "--model.longest")
     texts, _, kept = SightedTexts.of(
-        read.sighted, read.texts, tool.vocabulary, bound, what, read.sizes
+        read.sighted, KeptTexts(read.texts), tool.vocabulary, bound, what, read.sizes
     )
     return ScoredTexts(texts, [read.truth[i] for i in kept.tolist()], len(read.truth) - len(kept))
 

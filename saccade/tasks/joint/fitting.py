@@ -1,6 +1,6 @@
 """Finding images by sentences, and sentences by images."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,9 +11,9 @@ from torch import Tensor
 from saccade.config import check_positive
 from saccade.errors import ConfigError
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.base import Deciding, Preparation, Progress, Task, silent
 from saccade.tasks.joint.batch import JointBatch, seen_regions
-from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.captions import read_both_captions, read_captions
 from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.pretraining import fitting
 from saccade.tasks.joint.retrieval import recalls
@@ -60,7 +60,10 @@ class Fitting(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def read_both(self, progress: Progress) -> tuple[TextsOfImages, TextsOfImages]:
+        return read_both_captions(self.settings, progress)
+
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         return batch
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
@@ -69,9 +72,12 @@ class Fitting(JointLearning):
         found = fitting(model, alone, batch, right)
         return {name: loss * batch.tokens for name, loss in found.items()}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         images = torch.arange(min(self.settings.validated, len(self._valid.sighted)))
-        found = recalls(model, self._valid, images, device, shortlist=self.settings.shortlist)
+        how = {"shortlist": self.settings.shortlist}
+        found = recalls(model, self._valid, images, device, **how, progress=progress)
         figures = {
             f"{way} R@{k}": value for way, some in found.items() for k, value in some.items()
         }

@@ -4,7 +4,7 @@ Lu et al. 2019, arXiv:1908.02265. Which caption does not fit is drawn among the 
 batch (Li et al. 2021, arXiv:2107.07651), where the model compares texts and images beforehand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,10 +17,10 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.base import Deciding, Preparation, Progress, Task, silent
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.joint.batch import JointBatch, SightedTexts, seen_regions
-from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.captions import read_both_captions, read_captions
 from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.losses import (
     choose_regions,
@@ -85,6 +85,9 @@ class JointPretraining(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_captions(self.settings, split, progress)
 
+    def read_both(self, progress: Progress) -> tuple[TextsOfImages, TextsOfImages]:
+        return read_both_captions(self.settings, progress)
+
     def sizes_for(self, model: VilbertConfig) -> dict[str, int]:
         return {"region_classes": len(self.names) if model.regions == "boxes" else 0}
 
@@ -102,7 +105,7 @@ class JointPretraining(JointLearning):
         masking = self._fixed if epoch is None else self._masking
         return hidden_batch(data, masking, images, texts, of, counts=counts, epoch=epoch or 0)
 
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         return batch
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
@@ -119,12 +122,14 @@ class JointPretraining(JointLearning):
         }
         return {name: loss * batch.tokens for name, loss in losses.items()}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         """Every part of the loss, with draws that are always the same."""
         sums, texts = dict[str, float](), 0
         with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(0)
-            for batch in self.validation(device):
+            for batch in self.validation(device, progress):
                 for name, loss in self.losses(model, batch).items():
                     sums[name] = sums.get(name, 0.0) + float(loss)
                 texts += batch.tokens

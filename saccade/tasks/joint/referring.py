@@ -1,6 +1,6 @@
 """Which region of an image a phrase means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from saccade.data.boxes import iou
 from saccade.data.readers.images.asked.forms import REFERRING
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert
-from saccade.tasks.base import Deciding, Preparation, Progress, Task
+from saccade.tasks.base import Deciding, Preparation, Progress, Task, silent
 from saccade.tasks.joint.asked import read_about_images
 from saccade.tasks.joint.batch import JointBatch, seen_regions
 from saccade.tasks.joint.data import JointSettings, drawn_scenes, square_boxes
@@ -71,7 +71,7 @@ class Referring(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_phrases(self.settings, split, progress)
 
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         return batch._replace(asked={"boxes": torch.stack([truth[i] for i in texts.tolist()])})
 
     def losses(self, model: Vilbert, batch: JointBatch) -> dict[str, Float[Tensor, ""]]:
@@ -89,8 +89,10 @@ class Referring(JointLearning):
         )
         return {"regions": (each * (pair < len(boxes))).sum() * batch.counted}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
-        batches = self.validation(device)
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        batches = self.validation(device, progress)
         right = torch.cat([points_right(model, batch) for batch in batches])
         return {"accuracy": float(right.float().mean())}
 

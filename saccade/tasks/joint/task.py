@@ -1,7 +1,7 @@
 """What all learning from images and texts has in common: reading, tokens, and the order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -14,13 +14,14 @@ from saccade.config import ModelConfig
 from saccade.data.vocabulary import Vocabulary
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import Deciding, Preparation, Progress
+from saccade.tasks.base import Deciding, Preparation, Progress, each_told, silent
 from saccade.tasks.images import augmentation, cache_folder, varied
 from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
 from saccade.tasks.joint.boxes import RegionPlaces
 from saccade.tasks.joint.data import JointSettings, Sighted, said_of_shapes
 from saccade.tasks.joint.seen_once import see_once
-from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+from saccade.tasks.kept_texts import KeptTexts
+from saccade.tasks.tokenizer import tokenizer_asset
 
 VALIDATED = 64  # images at a time
 UNKNOWN_SHARE = 0.05  # of all tokens; where more are unknown, the user is told
@@ -33,8 +34,8 @@ class TextsOfImages(NamedTuple):
     """
 
     sighted: Sighted
-    texts: list[tuple[str, ...]]
-    truth: list[Any]
+    texts: Sequence[tuple[str, ...]]
+    truth: Sequence[Any]
     sizes: list[int] | None = None
 
     def located(self, places: RegionPlaces, progress: Progress) -> "TextsOfImages":
@@ -46,8 +47,8 @@ class JointLearning(ABC):
     """Implements `Task[JointBatch]` but for what is asked."""
 
     deciding: Deciding
-    train_truth: list[Any]  # of each text
-    valid_truth: list[Any]
+    train_truth: Sequence[Any]  # of each text
+    valid_truth: Sequence[Any]
     padding = 0.0
     what: ClassVar[str] = "texts"
 
@@ -55,13 +56,11 @@ class JointLearning(ABC):
         joint: JointSettings = settings
         self.seed, self._most, self._decides = how.seed, joint.texts, joint.decides
         places = RegionPlaces(joint, how.open_run)
-        train, valid = (
-            self.read(split, how.progress).located(places, how.progress)
-            for split in ("train", "valid")
-        )
-        own = (text for some in train.texts for text in some)
-        every = own if joint.data else said_of_shapes(joint.shapes)
-        self.vocabulary = trained_tokenizer(joint, every, how, masks=joint.masks)
+        read = self.read_both(how.progress)
+        train, valid = (side.located(places, how.progress) for side in read)
+        learnt, held = (KeptTexts(side.texts, how.progress) for side in (train, valid))
+        own = learnt if joint.data else KeptTexts([said_of_shapes(joint.shapes)])
+        self.vocabulary = own.tokenizer(joint, how, masks=joint.masks)
         bound = how.bound(joint.longest, "--longest")
         self.report = [
             f"{split}: {line}"
@@ -69,19 +68,22 @@ class JointLearning(ABC):
             for line in (read.sighted.report, *read.sighted.notes)
         ]
         self.names = train.sighted.names
-        found = list[tuple[SightedTexts, list[Any]]]()
-        for name, side in (("training", train), ("validation", valid)):
+        found = list[tuple[SightedTexts, Sequence[Any]]]()
+        for name, side, about in (("training", train, learnt), ("validation", valid, held)):
             texts, told, kept = SightedTexts.of(
                 side.sighted,
-                side.texts,
+                about,
                 self.vocabulary,
                 bound,
                 f"{name} {self.what}",
                 side.sizes,
             )
             self.report += told
-            found.append((texts, [side.truth[i] for i in kept.tolist()]))
+            all_kept = len(kept) == len(side.truth)
+            truth = side.truth if all_kept else [side.truth[i] for i in kept.tolist()]
+            found.append((texts, truth))
         (self._train, self.train_truth), (self._valid, self.valid_truth) = found
+        self.report += dict.fromkeys([*learnt.notes, *held.notes])
         self.report += _unknown(self.vocabulary, self._train)
         self._vary = augmentation(joint.augment, joint.image)
         self._order = ImageOrder.of(self._train, self._most, budget=how.budget, seed=how.seed)
@@ -90,8 +92,12 @@ class JointLearning(ABC):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         """A split of the data."""
 
+    def read_both(self, progress: Progress) -> tuple[TextsOfImages, TextsOfImages]:
+        """What is learnt from and what is validated on."""
+        return self.read("train", progress), self.read("valid", progress)
+
     @abstractmethod
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         """A batch with what is true of its texts."""
 
     @abstractmethod
@@ -172,9 +178,9 @@ class JointLearning(ABC):
         """Without what is asked; `epoch` is that of training."""
         return data.batch(images, texts, of, counts=counts)
 
-    def validation(self, device: torch.device) -> Iterator[JointBatch]:
+    def validation(self, device: torch.device, progress: Progress = silent) -> Iterator[JointBatch]:
         """All held-out texts, in order."""
-        for images, texts, of in in_order(self._valid):
+        for images, texts, of in in_order(self._valid, progress):
             batch = self.made(self._valid, images, texts, of)
             yield self.ask(batch, texts, self.valid_truth).to(device)
 
@@ -182,14 +188,16 @@ class JointLearning(ABC):
 def _unknown(vocabulary: Vocabulary, data: SightedTexts) -> list[str]:
     """A line for the user where the tokenizer knows many of the words not."""
     flat, unknown = data.texts.lines.tokens.flat, vocabulary.special.unknown
-    share = 0.0 if unknown is None else float((flat == unknown).double().mean())
+    share = 0.0 if unknown is None else float((flat.numpy() == unknown).mean())
     told = f"{share:.0%} of the tokens of the training texts are unknown to the tokenizer"
     return [told] * (share > UNKNOWN_SHARE)
 
 
-def in_order(data: SightedTexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def in_order(
+    data: SightedTexts, progress: Progress = silent
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Images some at a time, all texts about them, and which of these images each is about."""
-    for images in torch.arange(len(data.sighted)).split(VALIDATED):
+    for images in each_told(torch.arange(len(data.sighted)).split(VALIDATED), progress):
         texts = torch.arange(int(data.first[images[0]]), int(data.first[images[-1] + 1]))
         if len(texts):
             yield images, texts, data.image_of[texts] - images[0]

@@ -25,9 +25,12 @@ from saccade.tasks.base import (
     LengthBound,
     MakeBatching,
     Preparation,
+    Progress,
     TextSettings,
     check_split,
+    each_told,
     shard_rows,
+    silent,
     with_vocabulary,
 )
 from saccade.tasks.corpus import CorpusPart, prepared_corpus
@@ -285,9 +288,12 @@ class LanguageModelling:
         """
         return {"cross_entropy": _loss(model, batch, self.settings.label_smoothing)}
 
-    def validate(self, model: LanguageNetwork, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: LanguageNetwork, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         special = self.vocabulary.special
-        return loss_figures(texts_loss(model, self._valid, special, self.settings.unit, device))
+        unit = self.settings.unit
+        return loss_figures(texts_loss(model, self._valid, special, unit, device, progress))
 
 
 def texts_loss(
@@ -296,13 +302,14 @@ def texts_loss(
     special: SpecialTokens,
     unit: Unit,
     device: torch.device,
+    progress: Progress = silent,
 ) -> float:
     """Mean loss per token."""
     if unit == "lines":
-        return _lines_loss(model, texts, special, device)
+        return _lines_loss(model, texts, special, device, progress)
     stream = TokenStream(texts, special.end)
     _require_next_word(stream)
-    return _stream_loss(model, stream, device)
+    return _stream_loss(model, stream, device, progress)
 
 
 def _require_next_word(stream: TokenStream) -> None:
@@ -315,11 +322,15 @@ def _require_next_word(stream: TokenStream) -> None:
 
 @torch.no_grad()
 def _lines_loss(
-    model: LanguageNetwork, texts: Sequences, special: SpecialTokens, device: torch.device
+    model: LanguageNetwork,
+    texts: Sequences,
+    special: SpecialTokens,
+    device: torch.device,
+    progress: Progress,
 ) -> float:
     lines = Sentences(texts, special, budget=max(8192, int(texts.lengths.max()) + 1), seed=0)
     total, tokens = 0.0, 0
-    for rows in lines.epoch(0):
+    for rows in each_told(lines.epoch(0), progress):
         batch = lines.batch(rows, counts=True).to(device)
         total += _loss(model, batch, 0.0).item()
         tokens += batch.tokens
@@ -327,7 +338,9 @@ def _lines_loss(
 
 
 @torch.no_grad()
-def _stream_loss(model: LanguageNetwork, stream: TokenStream, device: torch.device) -> float:
+def _stream_loss(
+    model: LanguageNetwork, stream: TokenStream, device: torch.device, progress: Progress
+) -> float:
     """Of running text.
 
     A model without end to its reach carries its state from the first word to the last; one that
@@ -336,7 +349,7 @@ def _stream_loss(model: LanguageNetwork, stream: TokenStream, device: torch.devi
     reach = model.reach
     window = min(reach or 1024, len(stream) - 1)
     total, state = 0.0, None
-    for start in range(0, len(stream) - 1, window):
+    for start in each_told(range(0, len(stream) - 1, window), progress):
         places = torch.arange(start, min(start + window + 1, len(stream)))
         words = stream.at(places)[None].to(device)
         if reach is None:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.models.protocol import FillsWords, ReplacesWords
-from saccade.tasks.base import Deciding
+from saccade.tasks.base import Deciding, Progress, each_told, silent
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
@@ -28,7 +28,11 @@ BUDGET = 8192  # tokens at a time
 
 @torch.no_grad()
 def masked_figures(
-    model: FillsWords | ReplacesWords, texts: TextRows, masking: Masking, device: torch.device
+    model: FillsWords | ReplacesWords,
+    texts: TextRows,
+    masking: Masking,
+    device: torch.device,
+    progress: Progress = silent,
 ) -> dict[str, float]:
     """Loss, perplexity and accuracy at hidden words; of pairs how often the next is told.
 
@@ -39,7 +43,7 @@ def masked_figures(
     batches = MaskedBatches(texts, masking, budget=budget, seed=0)
     draws = torch.Generator(device).manual_seed(0)
     sums = defaultdict[str, float](float)
-    for position in range(len(batches)):
+    for position in each_told(range(len(batches)), progress):
         batch = batches.at(position).to(device)
         if isinstance(model, ReplacesWords):
             found = _replaced_sums(model, batch, masking.mask, draws)

@@ -23,9 +23,11 @@ from saccade.tasks.base import (
     Deciding,
     LengthBound,
     Preparation,
+    Progress,
     TextSettings,
     check_split,
     refuse_without_data,
+    silent,
     with_vocabulary,
 )
 from saccade.tasks.corpus import CorpusPart, prepared_corpus
@@ -246,5 +248,7 @@ class MaskedLanguageModelling:
             return replaced_losses(model, batch, self._weights, self._fixed.mask)
         return word_losses(model, batch, self._weights)
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
-        return masked_figures(model, self._valid, self._fixed, device)
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        return masked_figures(model, self._valid, self._fixed, device, progress)

@@ -1,5 +1,6 @@
 """Images and captions to learn which belong together from: the user's, or the built-in shapes."""
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -10,10 +11,10 @@ from saccade.models.joint.clip import ClipConfig
 from saccade.models.vision.encoders import encoder_config
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task
-from saccade.tasks.joint.captions import read_captions
+from saccade.tasks.joint.captions import read_both_captions, read_captions
 from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.task import TextsOfImages
-from saccade.tasks.matching.same import wording
+from saccade.tasks.matching.same import marks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,18 @@ class MatchingSettings(JointSettings):
 def read_matches(
     settings: MatchingSettings, split: str | None, progress: Progress
 ) -> TextsOfImages:
-    """Images and captions; what is known of each caption is what it says."""
-    read = read_captions(settings, split, progress)
-    return read._replace(truth=[wording(text) for some in read.texts for text in some])
+    """Images and captions; what is known of each caption is what it says, as a number."""
+    return _compared(read_captions(settings, split, progress))
+
+
+def read_both_matches(
+    settings: MatchingSettings, progress: Progress
+) -> tuple[TextsOfImages, TextsOfImages]:
+    """What is learnt from and what is validated on."""
+    train, valid = map(_compared, read_both_captions(settings, progress))
+    return train, valid
+
+
+def _compared(read: TextsOfImages) -> TextsOfImages:
+    said = marks(text for some in read.texts for text in some)
+    return read._replace(truth=array("q", said))

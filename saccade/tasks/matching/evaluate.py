@@ -10,6 +10,7 @@ from saccade.tasks.base import LengthBound, Progress, silent
 from saccade.tasks.classification.data import ClassificationSettings, read_split
 from saccade.tasks.classification.evaluate import classifier_figures
 from saccade.tasks.joint.batch import SightedTexts
+from saccade.tasks.kept_texts import KeptTexts
 from saccade.tasks.matching.data import MatchingSettings, read_matches
 from saccade.tasks.matching.retrieval import lenient_recalls, recalls, shared, vectors
 from saccade.tasks.matching.tool import MatchingTool
@@ -29,7 +30,8 @@ def evaluate_matching(
     """Images found by sentences, and sentences by images, each among all of the split."""
     read = read_matches(settings, split, reading)
     bound = LengthBound(tool.model.config.longest, "--model.longest")
-    data, _, kept = SightedTexts.of(read.sighted, read.texts, tool.vocabulary, bound, "sentences")
+    texts = KeptTexts(read.texts)
+    data, _, kept = SightedTexts.of(read.sighted, texts, tool.vocabulary, bound, "sentences")
     said, begun = [read.truth[i] for i in kept.tolist()], time.perf_counter()
     found = vectors(tool.model, data, said, tool.device, progress=progress)
     figures = {"recall": recalls(found), "recall_or_same": lenient_recalls(found)}

@@ -1,6 +1,6 @@
 """How often the right image is among the first found for a sentence, and the other way round."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -31,7 +31,7 @@ class Vectors(NamedTuple):
 def vectors(
     model: Clip,
     data: SightedTexts,
-    said: Sequence[str],
+    said: Sequence[Hashable],
     device: torch.device,
     *,
     most: int | None = None,

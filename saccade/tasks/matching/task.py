@@ -1,5 +1,6 @@
 """Learning which images and texts belong together."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,10 @@ from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.models.joint.clip import Clip, ClipConfig
-from saccade.tasks.base import Deciding, Preparation, Progress
+from saccade.tasks.base import Deciding, Preparation, Progress, silent
 from saccade.tasks.joint.batch import JointBatch
 from saccade.tasks.joint.task import JointLearning, TextsOfImages
-from saccade.tasks.matching.data import MatchingSettings, read_matches
+from saccade.tasks.matching.data import MatchingSettings, read_both_matches, read_matches
 from saccade.tasks.matching.losses import equally_right, matching_loss
 from saccade.tasks.matching.retrieval import recalls, vectors
 from saccade.tasks.matching.same import numbered
@@ -31,6 +32,9 @@ class Matching(JointLearning):
     def read(self, split: str, progress: Progress) -> TextsOfImages:
         return read_matches(self.settings, split, progress)
 
+    def read_both(self, progress: Progress) -> tuple[TextsOfImages, TextsOfImages]:
+        return read_both_matches(self.settings, progress)
+
     def fit(self, model: ModelConfig) -> ModelConfig:
         assert isinstance(model, ClipConfig)
         return replace(model, vocabulary=len(self.vocabulary))
@@ -39,7 +43,7 @@ class Matching(JointLearning):
         """Nothing: whole images are seen, each time anew, and no regions are kept."""
         return []
 
-    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: list[Any]) -> JointBatch:
+    def ask(self, batch: JointBatch, texts: Int[Tensor, " T"], truth: Sequence[Any]) -> JointBatch:
         said = numbered([truth[text] for text in texts.tolist()])
         return batch._replace(asked={"said": said})
 
@@ -53,9 +57,12 @@ class Matching(JointLearning):
         loss = matching_loss(clip.logits(texts, images), of, right)
         return {"contrast": loss * batch.tokens}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
         most = self.settings.validated
-        found = recalls(vectors(model, self._valid, self.valid_truth, device, most=most))
+        known = self._valid, self.valid_truth
+        found = recalls(vectors(model, *known, device, most=most, progress=progress))
         figures = {
             f"{way} R@{k}": value for way, some in found.items() for k, value in some.items()
         }

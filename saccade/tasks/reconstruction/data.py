@@ -1,6 +1,7 @@
 """Images to be told by codes: the user's, or the built-in shapes."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
+from saccade.data.packed_rows import SomeRows
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.plain import plain_image_splits, read_plain_images
 from saccade.data.readers.images.rows import ImageRow
@@ -118,14 +120,14 @@ class PlainImages:
 
     images: ImageSource
     report: str
-    rows: list[ImageRow] = field(default_factory=list[ImageRow])
+    rows: Sequence[ImageRow] = field(default_factory=list[ImageRow])
 
     def __len__(self) -> int:
         return len(self.images)
 
     def only(self, numbers: Int[Tensor, " n"], report: str) -> "PlainImages":
         """Some of it."""
-        rows = [self.rows[i] for i in numbers.tolist()] if self.rows else []
+        rows = SomeRows(self.rows, numbers) if self.rows else []
         return PlainImages(SomeImages(self.images, numbers), report, rows)
 
 
@@ -142,6 +144,17 @@ def read_plain(
             _read(settings, "train", progress), split, settings.held_out, usual=0.05
         )
     return _read(settings, split, progress)
+
+
+def read_both(
+    settings: ReconstructionSettings, progress: Progress
+) -> tuple[PlainImages, PlainImages]:
+    """What is learnt from and what is validated on; one split that has both is read once."""
+    if settings.data and "valid" not in plain_image_splits(Path(settings.data)):
+        whole, share = _read(settings, "train", progress), settings.held_out
+        train, valid = (part_held_out(whole, x, share, usual=0.05) for x in ("train", "valid"))
+        return train, valid
+    return read_plain(settings, "train", progress), read_plain(settings, "valid", progress)
 
 
 def _draw(settings: ReconstructionSettings, split: str, progress: Progress) -> PlainImages:

@@ -14,7 +14,7 @@ from saccade.models.image_tokens.dvae import Dvae
 from saccade.models.image_tokens.pixels import map_pixels
 from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
 from saccade.tasks.images import augmentation, digest, varied
-from saccade.tasks.reconstruction.data import PlainImages, ReconstructionSettings, read_plain
+from saccade.tasks.reconstruction.data import PlainImages, ReconstructionSettings, read_both
 from saccade.tasks.reconstruction.losses import gumbel_softmax, kl_to_uniform, laplace_loss
 from saccade.tasks.reconstruction.schedule import beta_at, temperature_at
 
@@ -64,8 +64,7 @@ class Reconstruction:
 
     def __init__(self, settings: ReconstructionSettings, how: Preparation) -> None:
         self.settings, self.seed = settings, how.seed
-        self._train = read_plain(settings, "train", how.progress)
-        self._valid = read_plain(settings, "valid", how.progress)
+        self._train, self._valid = read_both(settings, how.progress)
         self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
         self.batches_per_epoch = -(-len(self._train) // how.budget)
         self.padding = 0.0
@@ -123,8 +122,10 @@ class Reconstruction:
         counts = batch.counts.to(laplace)
         return {"laplace": (laplace * counts).sum(), "kl": (kl * counts).sum()}
 
-    def validate(self, model: Dvae, device: torch.device) -> dict[str, float]:
-        return reconstruction_figures(model, self._valid, device)
+    def validate(
+        self, model: Dvae, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        return reconstruction_figures(model, self._valid, device, progress)
 
 
 @torch.no_grad()

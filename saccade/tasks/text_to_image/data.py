@@ -17,7 +17,7 @@ from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import Dvae
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
-from saccade.tasks.captioning.data import Captioned, CaptioningSettings, read_captioned
+from saccade.tasks.captioning.data import Captioned, CaptioningSettings, read_both, read_captioned
 from saccade.tasks.images import ImageSource
 from saccade.tasks.reconstruction.asset import ASSET, read_dvae_asset
 
@@ -105,6 +105,13 @@ def read_texts(
 ) -> Captioned:
     """A split of the user's images and texts, or of shapes; None is all of a single file."""
     return read_captioned(settings.captioning, split, progress)
+
+
+def read_both_texts(
+    settings: TextToImageSettings, progress: Progress
+) -> tuple[Captioned, Captioned]:
+    """What is learnt from and what is validated on."""
+    return read_both(settings.captioning, progress)
 
 
 def image_tokenizer(settings: TextToImageSettings, how: Preparation) -> Dvae:

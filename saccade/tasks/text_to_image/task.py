@@ -18,7 +18,7 @@ from torch import Tensor
 from saccade.config import ModelConfig
 from saccade.data.bpe_dropout import BpeDropout
 from saccade.data.images.counter_random import uniform
-from saccade.data.ragged import Ragged
+from saccade.data.ragged import Sequences
 from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.image_tokens.dalle import Dalle, DalleConfig
@@ -28,6 +28,7 @@ from saccade.tasks.base import (
     LengthBound,
     Preparation,
     Progress,
+    each_told,
     shard_rows,
     silent,
 )
@@ -35,15 +36,16 @@ from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.captioning.task import encode
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.images import digest, some_of_each
+from saccade.tasks.kept_texts import KeptTexts
 from saccade.tasks.reconstruction.asset import ASSET, dvae_asset
 from saccade.tasks.text_to_image.data import (
     TextToImageSettings,
     image_codes,
     image_tokenizer,
-    read_texts,
+    read_both_texts,
     sizes_of,
 )
-from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
+from saccade.tasks.tokenizer import tokenizer_asset
 
 FRAME = 3  # start, end, and a last position that every text leaves free
 DROP, PAIRS = 1 << 21, (1 << 21) + 1  # streams of draws: that hide texts, that pass over pairs
@@ -76,7 +78,7 @@ class CodedTexts(NamedTuple):
     """Images as codes; the texts about image i are `first[i]` up to `first[i + 1]`."""
 
     codes: Int[Tensor, "I cells"]
-    texts: Ragged
+    texts: Sequences
     first: Int[Tensor, " boundaries"]
     digest: str
 
@@ -100,20 +102,23 @@ class TextToImage:
     def __init__(self, settings: TextToImageSettings, how: Preparation) -> None:
         self.settings, self.seed, self._how = settings, how.seed, how
         self.dvae = image_tokenizer(settings, how)
-        train, valid = (read_texts(settings, split, how.progress) for split in ("train", "valid"))
-        texts = (text for some in train.captions for text in some)
-        self.vocabulary = trained_tokenizer(settings, texts, how)
+        train, valid = read_both_texts(settings, how.progress)
+        learnt, held = (KeptTexts(side.captions, how.progress) for side in (train, valid))
+        self.vocabulary = learnt.tokenizer(settings, how)
         most = how.most_words or DalleConfig.text
         self._text, bound = most, LengthBound(most - FRAME, "--model.text")
         self.report = [f"train: {train.report}", f"valid: {valid.report}"]
-        self._train = self._coded(train, bound, "training texts")
-        self._valid = self._coded(valid, bound, "validation texts")
+        self._train = self._coded(train, learnt, bound, "training texts")
+        self._valid = self._coded(valid, held, bound, "validation texts")
+        self.report += dict.fromkeys([*learnt.notes, *held.notes])
         rate = settings.bpe_dropout
         self._pairs = BpeDropout(self.vocabulary, rate) if rate else None
         self._size = max(1, how.budget)
         self._epoch: tuple[int, list[Tensor]] = (-1, [])
 
-    def _coded(self, read: Captioned, bound: LengthBound, what: str) -> CodedTexts:
+    def _coded(
+        self, read: Captioned, texts: KeptTexts, bound: LengthBound, what: str
+    ) -> CodedTexts:
         coded = coded_texts(
             read,
             self.vocabulary,
@@ -121,6 +126,7 @@ class TextToImage:
             most=bound.tokens,
             none_fits=bound.none_fits(what),
             progress=self._how.progress,
+            texts=texts,
         )
         self.report += bound.report(coded[1], what)
         return coded[0]
@@ -191,10 +197,11 @@ class TextToImage:
         weighed = {"words": share * words, "codes": (1 - share) * codes}
         return {name: loss * batch.tokens for name, loss in weighed.items()}
 
-    def validate(self, model: Any, device: torch.device) -> dict[str, float]:
-        found = mean_losses(
-            model, validation_batches(self._valid, self.vocabulary, self._text), device
-        )
+    def validate(
+        self, model: Any, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        batches = validation_batches(self._valid, self.vocabulary, self._text, progress)
+        found = mean_losses(model, batches, device)
         share = self.settings.text_weight
         return {"loss": share * found["words"] + (1 - share) * found["codes"], **found}
 
@@ -207,12 +214,13 @@ def coded_texts(
     most: int,
     none_fits: str,
     progress: Progress = silent,
+    texts: KeptTexts | None = None,
 ) -> tuple[CodedTexts, int]:
     """Images as codes with their texts of at most so many tokens, and how many have more; if all
     have, `none_fits` says what to do.
     """
     try:
-        tokens, too_long = encode(read, vocabulary, longest=most + 1)
+        tokens, too_long = encode(read, vocabulary, longest=most + 1, texts=texts)
     except DataError:
         raise DataError(f"{read.report}: {none_fits}") from None
     codes = image_codes(dvae, tokens.images, progress)
@@ -251,10 +259,10 @@ def mean_losses(
 
 
 def validation_batches(
-    data: CodedTexts, vocabulary: Vocabulary, text: int
+    data: CodedTexts, vocabulary: Vocabulary, text: int, progress: Progress = silent
 ) -> Iterator[TextImageBatch]:
     """Every image with its first text."""
-    for rows in torch.arange(len(data.codes)).split(VALIDATED):
+    for rows in each_told(torch.arange(len(data.codes)).split(VALIDATED), progress):
         yield collate(data.codes[rows], data.tokens(data.first[rows]), vocabulary, text)
 
 

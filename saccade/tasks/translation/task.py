@@ -1,6 +1,6 @@
 """Translation: pairs of sentences, cross-entropy of the target given the source."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,11 +24,14 @@ from saccade.tasks.base import (
     Deciding,
     LengthBound,
     Preparation,
+    Progress,
     Task,
     TextSettings,
     check_split,
+    each_told,
     refuse_without_data,
     shard_rows,
+    silent,
     with_vocabulary,
 )
 from saccade.tasks.corpus import CorpusPart, TextCorpus, prepared_corpus
@@ -113,7 +116,7 @@ class TranslationBatch(NamedTuple):
 class Corpus(NamedTuple):
     """Pairs of one split; aligned ones where the truth is known."""
 
-    pairs: list[tuple[str, str]]
+    pairs: Sequence[tuple[str, str]]
     aligned: list[AlignedPair]
     report: str
 
@@ -253,8 +256,10 @@ class Translation:
         """
         return {"cross_entropy": _loss(model, batch, self.settings.label_smoothing)}
 
-    def validate(self, model: TranslationNetwork, device: torch.device) -> dict[str, float]:
-        total, tokens = _total_loss(model, self._valid, self.vocabulary.special, device)
+    def validate(
+        self, model: TranslationNetwork, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        total, tokens = _total_loss(model, self._valid, self.vocabulary.special, device, progress)
         return loss_figures(total / tokens)
 
     def _short_enough(self, columns: tuple[Sequences, ...], bound: LengthBound, of: str) -> Sides:
@@ -287,11 +292,16 @@ def _hidden(model: TranslationNetwork, batch: TranslationBatch) -> Float[Tensor,
 
 @torch.no_grad()
 def _total_loss(
-    model: TranslationNetwork, sides: Sides, special: SpecialTokens, device: torch.device
+    model: TranslationNetwork,
+    sides: Sides,
+    special: SpecialTokens,
+    device: torch.device,
+    progress: Progress = silent,
 ) -> tuple[float, int]:
     total, tokens = 0.0, 0
     budget = max(8192, _longest(sides))
-    for rows in Batches.of_lengths(_lengths(sides), budget=budget, seed=0).epoch(0):
+    batches = Batches.of_lengths(_lengths(sides), budget=budget, seed=0).epoch(0)
+    for rows in each_told(batches, progress):
         batch = collate(sides, rows, special).to(device)
         total += _loss(model, batch, 0.0).item()
         tokens += batch.tokens

@@ -165,7 +165,7 @@ class UnderstandingSettings(TextSettings):
 class TextSplit:
     """Texts of one split, what is told of them, and a line about them."""
 
-    rows: list[LabelledText]
+    rows: Sequence[LabelledText]
     labels: Labels
     report: str
 

@@ -17,7 +17,7 @@ from saccade.data.rows import BatchShape, Rows
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import ScoresTexts
 from saccade.models.text.text_encoder import TextEncoderConfig
-from saccade.tasks.base import Preparation, shard_rows
+from saccade.tasks.base import Preparation, Progress, shard_rows, silent
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 from saccade.tasks.understanding.data import (
     TextSplit,
@@ -204,8 +204,10 @@ class Understanding:
         each = loss(scores, batch.targets, self.settings.label_smoothing)
         return {self.labels.kind: (each * batch.counts.to(each)).sum()}
 
-    def validate(self, model: ScoresTexts, device: torch.device) -> dict[str, float]:
-        scores = text_scores(model, self._valid.texts, self.labels, device)
+    def validate(
+        self, model: ScoresTexts, device: torch.device, progress: Progress = silent
+    ) -> dict[str, float]:
+        scores = text_scores(model, self._valid.texts, self.labels, device, progress)
         return held_out_figures(self.labels, scores, self._valid.targets)
 
 

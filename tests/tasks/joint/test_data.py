@@ -26,6 +26,7 @@ from saccade.tasks.joint.evaluate import (
 from saccade.tasks.joint.fitting import FittingSettings
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
 from saccade.tasks.joint.tool import JointTool
+from saccade.tasks.kept_texts import KeptTexts
 from tests.data.images_made import picture, rows
 from tests.marks import one_fast
 from tests.tasks import total_loss
@@ -259,14 +260,22 @@ def test_texts_without_a_word_are_left_out_and_counted() -> None:
     task = prepared("fitting")
     texts: list[tuple[str, ...]] = [("a red circle", ""), *([("a blue square",)] * 22)]
     found, told, kept = SightedTexts.of(
-        task._train.sighted, texts, task.vocabulary, LengthBound(9, "--longest"), "captions"
+        task._train.sighted,
+        KeptTexts(texts),
+        task.vocabulary,
+        LengthBound(9, "--longest"),
+        "captions",
     )
     assert told == ["left out: 1 captions without a word"]
     assert kept.tolist() == [0, *range(2, 24)]
     assert len(found.texts) == 23
     with pytest.raises(DataError, match="no captions has a word to learn from"):
         SightedTexts.of(
-            task._train.sighted, [("",)] * 23, task.vocabulary, LengthBound(9, ""), "captions"
+            task._train.sighted,
+            KeptTexts([("",)] * 23),
+            task.vocabulary,
+            LengthBound(9, ""),
+            "captions",
         )
 
 

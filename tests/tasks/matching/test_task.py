@@ -14,7 +14,6 @@ from saccade.models import PRESETS
 from saccade.tasks.base import Preparation, Task
 from saccade.tasks.joint import data as joint_data
 from saccade.tasks.matching.data import MatchingSettings
-from saccade.tasks.matching.same import wording
 from saccade.tasks.matching.task import Matching
 from saccade.train.checkpoint import read_tensors
 from saccade.train.distributed import World
@@ -72,7 +71,7 @@ def test_equal_captions_of_different_scenes_are_known_to_be_equal() -> None:
     for a in range(len(texts)):
         for b in range(a):
             assert (texts[a] == texts[b]) == bool(said[a] == said[b])
-    assert all(one == wording(one) for one in known)
+    assert len(known) == len(task._train.texts)
 
 
 @pytest.mark.parametrize("texts", [1, 3])

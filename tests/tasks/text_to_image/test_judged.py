@@ -19,7 +19,7 @@ def read() -> Any:
     from saccade.data.shapes import ShapesSettings
 
     settings = CaptioningSettings(scenes=COUNT, shapes=ShapesSettings(most=2))
-    return read_captioned(settings, "test").only(list(range(COUNT)), "some")
+    return read_captioned(settings, "test").only(torch.arange(COUNT), "some")
 
 
 class Unchanged(nn.Module):

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from saccade.data.readers.images.boxes.find import FORMS, WHOLE, find_boxes
 from saccade.data.readers.images.coco import Id
-from saccade.data.readers.images.rows import ImagesRead
+from saccade.data.readers.images.rows import ImagesRead, collect_images
 from saccade.data.readers.label_values import in_natural_order
-from saccade.data.readers.report import collect, listed
+from saccade.data.readers.report import listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.errors import DataError
 from saccade.printable import printable
@@ -39,7 +39,7 @@ def read_boxes(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
             f"{printable(data)} has no {split!r} split with boxes; boxes are read from {FORMS}; "
             f"it has {listed(list(found))}"
         )
-    read = collect(source.rows(split), [source.name], ImagesRead, skip_bad=skip_bad)
+    read = collect_images(source.rows(split), [source.name], skip_bad=skip_bad)
     return replace(read, files=[source.name, *source.used])
 
 

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from saccade.data.images.cache import CacheSettings, ImageCache, image_cache
-from saccade.data.readers.images.rows import ImageRow, ImagesRead
-from saccade.data.readers.report import Problem, collect
+from saccade.data.packed_rows import RowParts
+from saccade.data.readers.images.rows import ImageRow, ImagesRead, collect_images
+from saccade.data.readers.report import Problem
 
 
 def cached_images(
@@ -21,7 +24,7 @@ def cached_images(
 
     `skip_bad` bounds all bad rows together, those of the reading and those of the decoding.
     """
-    members = [row.image for row in read.rows]
+    members = RowParts(read.rows, attrgetter("image"))
     cache = image_cache(members, folder, settings=settings, progress=progress)
     return without(read, cache.bad, skip_bad=skip_bad), cache
 
@@ -30,8 +33,10 @@ def without(read: ImagesRead, bad: Mapping[int, str], *, skip_bad: int) -> Image
     """The same without the rows whose images turned out bad; all that is bad is told at once."""
     if not bad and sum(read.skipped.values()) <= skip_bad:
         return read
-    found: list[ImageRow | Problem] = [*read.problems]
-    for index, row in enumerate(read.rows):
-        found.append(Problem(row.file, row.line, bad[index]) if index in bad else row)
+    found = (
+        Problem(row.file, row.line, bad[index]) if index in bad else row
+        for index, row in enumerate(read.rows)
+    )
     untold = Counter(read.skipped) - Counter(problem.kind for problem in read.problems)
-    return collect(found, read.files, ImagesRead, skip_bad=skip_bad, untold=untold)
+    every = chain[ImageRow | Problem](read.problems, found)
+    return collect_images(every, read.files, skip_bad=skip_bad, untold=untold)

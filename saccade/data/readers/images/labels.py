@@ -15,10 +15,10 @@ from pathlib import Path
 
 from saccade.data.readers.images.classes.find import WHOLE, Sources, find_labels
 from saccade.data.readers.images.classes.tables import USUAL, LabelColumns
-from saccade.data.readers.images.rows import ImagesRead
+from saccade.data.readers.images.rows import ImagesRead, collect_images
 from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.many_files import shown_parts
-from saccade.data.readers.report import collect, listed
+from saccade.data.readers.report import listed
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.errors import DataError
 from saccade.printable import printable
@@ -40,7 +40,7 @@ def read_labelled(
         raise DataError(_lacking(data, split, found))
     rows = chain.from_iterable(source.rows(split) for source in sources)
     names = [source.name for source in sources]
-    read = collect(rows, shown_parts(names), ImagesRead, skip_bad=skip_bad)
+    read = collect_images(rows, shown_parts(names), skip_bad=skip_bad)
     used = dict.fromkeys(file for source in sources for file in source.used)
     return replace(read, files=[*shown_parts(names), *used])
 

@@ -16,12 +16,19 @@ from saccade.data.readers.images.boxes.jsonl import FILES
 from saccade.data.readers.images.find import find_captions, says_which
 from saccade.data.readers.images.named import images_below
 from saccade.data.readers.images.read import image_splits, read_images
-from saccade.data.readers.images.rows import ENDINGS, ImageFinder, ImageRow, ImagesRead, image_under
+from saccade.data.readers.images.rows import (
+    ENDINGS,
+    ImageFinder,
+    ImageRow,
+    ImagesRead,
+    collect_images,
+    image_under,
+)
 from saccade.data.readers.images.split_folders import folder_splits, split_folder
 from saccade.data.readers.images.tar_rows import tar_images
 from saccade.data.readers.images.tree import Tree, join, tree_of
 from saccade.data.readers.many_files import matching_files, shown_parts
-from saccade.data.readers.report import BadRow, Problem, collect, parse_rows
+from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.data.readers.tar_shards import image_tars, tar_splits, tars_of_split
 from saccade.data.readers.text.records import fields_of, first_key, json_line
 from saccade.errors import DataError
@@ -36,7 +43,7 @@ def read_plain_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRea
     if tars := _tars(data):
         paths = tars_of_split(data, split, tars)
         names = shown_parts([str(path) for path in paths])
-        return collect(tar_images(paths), names, ImagesRead, skip_bad=skip_bad)
+        return collect_images(tar_images(paths), names, skip_bad=skip_bad)
     if not says_which(data):
         tree, base = tree_of(data)
         folder = split_folder(data, tree, base, split)
@@ -46,14 +53,14 @@ def read_plain_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRea
                 f"{printable(name)} holds no image: no name in it ends in {', '.join(ENDINGS)}; "
                 "give the folder that has them"
             )
-        return collect(_images(tree, folder), [name], ImagesRead, skip_bad=skip_bad)
+        return collect_images(_images(tree, folder), [name], skip_bad=skip_bad)
     found = find_captions(data, split)
     if found.entry.form != "jsonl":
         return read_images(data, split, skip_bad=skip_bad)
     found.require_train(split)
     places, name = found.places(), found.file.name
     rows = _named_in_rows(found.lines(), name, places)
-    read = collect(rows, [name], ImagesRead, skip_bad=skip_bad)
+    read = collect_images(rows, [name], skip_bad=skip_bad)
     return replace(read, files=[name, *places.used])
 
 
@@ -93,15 +100,14 @@ def _named_in_rows(
     lines: Iterator[bytes | None], name: str, finder: ImageFinder
 ) -> Iterator[ImageRow | Problem]:
     """The image of each line; one that a line before has named is no row."""
-    seen = set[tuple[Path, str]]()
+    seen = set[int]()
 
     def parse(raw: Any, number: int) -> ImageRow | None:
         fields = fields_of(json_line(raw))
         image: Member = image_under(fields, first_key(fields, FILES), finder)
-        key = image.path, image.name
-        if key in seen:
+        if image.mark in seen:
             return None
-        seen.add(key)
+        seen.add(image.mark)
         return ImageRow(image, (), {}, name, number)
 
     return parse_rows(lines, name, parse)

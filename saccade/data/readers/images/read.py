@@ -24,11 +24,11 @@ from saccade.data.readers.images.columnar import columnar_captions, columnar_fil
 from saccade.data.readers.images.find import find_captions, says_which, stems_of, table_stems_of
 from saccade.data.readers.images.metadata import metadata_rows
 from saccade.data.readers.images.named import holds_images
-from saccade.data.readers.images.rows import ImagesRead
+from saccade.data.readers.images.rows import ImagesRead, collect_images
 from saccade.data.readers.images.tar_rows import CAPTIONS, tar_captions
 from saccade.data.readers.images.tree import ARCHIVES
 from saccade.data.readers.many_files import shown_parts
-from saccade.data.readers.report import collect, listed
+from saccade.data.readers.report import listed
 from saccade.data.readers.saved_datasets import saved_splits
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.data.readers.tar_shards import image_tars, tar_splits, tars_of_split
@@ -48,14 +48,14 @@ def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
     if tars := image_tars(data, CAPTIONS):
         paths = tars_of_split(data, split, tars)
         rows, names = tar_captions(paths), shown_parts([str(path) for path in paths])
-        return collect(rows, names, ImagesRead, skip_bad=skip_bad)
+        return collect_images(rows, names, skip_bad=skip_bad)
     if _texts_alone(data):
         rows, name = captions_beside(data, split)
-        return collect(rows, [name], ImagesRead, skip_bad=skip_bad)
+        return collect_images(rows, [name], skip_bad=skip_bad)
     if _columnar(data):
         files = _columnar_split(data, split)
         names = shown_parts([str(file.path) for file in files])
-        return collect(columnar_captions(files), names, ImagesRead, skip_bad=skip_bad)
+        return collect_images(columnar_captions(files), names, skip_bad=skip_bad)
     found = find_captions(data, split)
     places, name = found.places(), found.file.name
     if found.entry.form == "jsonl":
@@ -70,7 +70,7 @@ def read_images(data: Path, split: str, *, skip_bad: int = 0) -> ImagesRead:
         else:
             found.require_train(split)
             rows = coco_rows(document, name, places)
-    read = collect(rows, [name], ImagesRead, skip_bad=skip_bad)
+    read = collect_images(rows, [name], skip_bad=skip_bad)
     return replace(read, files=[name, *places.used])
 
 

@@ -2,21 +2,23 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from saccade.data.images.members import Member
+from saccade.data.packed_rows import PackedRows
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
 from saccade.data.readers.label_values import in_natural_order
-from saccade.data.readers.report import BadRow, RowsRead, counted
+from saccade.data.readers.report import BadRow, Problem, RowsRead, collect, counted
 from saccade.data.readers.text.records import as_text, kind_of
 
 ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe"),
     *(".tif", ".tiff"),
 )
+_ODD = {"around": "drawn around outlines", "clipped": "cut at the edge of the image"}
 SUBSET = re.compile(r"(train|val|test)\d{4}")  # a folder of COCO
 
 
@@ -47,19 +49,33 @@ class ImagesRead(RowsRead[ImageRow]):
 
     @property
     def size(self) -> str:
-        captions = sum(len(row.captions) for row in self.rows)
+        captions = boxed = objects = 0
+        odd = dict.fromkeys(_ODD, 0)
+        for row in self.rows:
+            captions += len(row.captions)
+            if isinstance(held := row.extras.get("objects"), tuple):
+                boxed, objects = boxed + 1, objects + len(held)
+                odd = {key: count + row.extras.get(key, 0) for key, count in odd.items()}
         told = counted(len(self.rows), "image")
         if captions:
             told += f" with {counted(captions, 'caption')}"
         if classes := len(self.labels):
             told += f" of {classes:,} class" + "es" * (classes != 1)
-        boxed = [row.extras for row in self.rows if isinstance(row.extras.get("objects"), tuple)]
         if boxed:
-            told += f" with {counted(sum(len(one['objects']) for one in boxed), 'object')}"
-        odd = (("around", "drawn around outlines"), ("clipped", "cut at the edge of the image"))
-        counts = [(sum(one.get(key, 0) for one in boxed), what) for key, what in odd]
-        noted = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+            told += f" with {counted(objects, 'object')}"
+        noted = ", ".join(f"{count:,} {_ODD[key]}" for key, count in odd.items() if count)
         return f"{told} ({noted})" if noted else told
+
+
+def collect_images(
+    rows: Iterable[ImageRow | Problem],
+    files: Sequence[str],
+    *,
+    skip_bad: int,
+    untold: Mapping[str, int] | None = None,
+) -> ImagesRead:
+    """All good rows, parted from bad ones, in a tenth of the memory that they took as objects."""
+    return collect(rows, files, ImagesRead, skip_bad=skip_bad, untold=untold, keep=PackedRows)
 
 
 class ImageFinder:
@@ -78,7 +94,7 @@ class ImageFinder:
         names = tree.files(folder) if isinstance(tree, Folder) else []
         self._beside = [name for name in names if name.lower().endswith(ARCHIVES)]
         self._archives: list[tuple[Tree, str]] | None = None
-        self._seen: dict[tuple[Path, str], int] = {}
+        self._seen: dict[int, int] = {}
         self.used: list[str] = []
 
     @property
@@ -113,7 +129,7 @@ class ImageFinder:
 
     def once(self, member: Member, line: int, *, said: str = "captions") -> Member:
         """The image, if no row before has named it."""
-        first = self._seen.setdefault((member.path, member.name), line)
+        first = self._seen.setdefault(member.mark, line)
         if first != line:
             raise BadRow(
                 f"duplicate file_name: {Path(member.name).name!r} was on row {first}; "

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data.images.members import Member
+from saccade.data.packed_rows import PackedRows
 from saccade.data.readers.columns import require_column
 from saccade.data.readers.images.rows import ENDINGS, ImageRow, captions_of
 from saccade.data.readers.label_values import labels_of
@@ -83,7 +84,7 @@ def _rows(path: Path, row: MakeRow, key: str = "") -> Iterator[ImageRow | Proble
 @lru_cache(maxsize=1024)
 def _rows_now(
     path: Path, _: int, __: int, row: MakeRow, key: str
-) -> tuple[ImageRow | Problem, ...]:
+) -> PackedRows[ImageRow | Problem]:
     """All of a tar in its present state: what is held out is of the same rows as what is learnt."""
     name = str(path)
 
@@ -94,4 +95,4 @@ def _rows_now(
             raise BadRow(f"missing image: the sample has none of {', '.join(ENDINGS)}")
         return row(fields, image, name, number, key)
 
-    return tuple(parse_rows(tar_records(path), name, parse))
+    return PackedRows(parse_rows(tar_records(path), name, parse))

@@ -8,6 +8,7 @@ folders           one for each class, with a text in each .txt file
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -111,7 +112,7 @@ def _source(
     return TaggedFile(file, columns, needed) if plain else TextTable(file, task, columns, needed)
 
 
-def _kind(rows: list[LabelledText], task: GlueTask | None, columns: TextColumns) -> LabelKind:
+def _kind(rows: Sequence[LabelledText], task: GlueTask | None, columns: TextColumns) -> LabelKind:
     """What labels are, where nobody said: numbers if one of them is not whole and all are."""
     if task:
         return "classes" if task.labels else "number"

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from saccade.data.images.cache import CacheSettings, ImageCache, image_cache
+from saccade.data.packed_rows import RowParts
 from saccade.data.readers.images.asked.forms import Item
 from saccade.data.readers.images.asked.read import AskedRead
 from saccade.data.readers.report import Problem, collect
@@ -24,7 +26,7 @@ def cached_asked(
 
     `skip_bad` bounds all bad rows together, those of the reading and those of the decoding.
     """
-    members = [row.image for row in read.images]
+    members = RowParts(read.images, attrgetter("image"))
     cache = image_cache(members, folder, settings=settings, progress=progress)
     return _without(read, cache.bad, skip_bad=skip_bad), cache
 

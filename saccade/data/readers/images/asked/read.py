@@ -4,7 +4,7 @@ Any number of rows may be about one image. What is wrong with a row is told with
 rest of the rows about its image stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ class AskedRead(RowsRead[Item]):
     regions: list[tuple[Four, ...] | None]
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> Sequence[Item]:
         return self.rows
 
     @property

@@ -163,7 +163,9 @@ def test_a_submission_is_written_where_nothing_is_known(
     assert (code, rows[0], [row[0] for row in rows[1:]]) == (
         0, ["index", "prediction"], [str(n) for n in range(7)]
     )  # fmt: skip
-    assert "what is true of them is not known" in told
+    assert "what is true of them is not known, so there is nothing to score\n" in told
+    _, told, _ = run(capsys, "eval", glue)
+    assert "nothing to score; take --split valid, or write GLUE's leaderboard its file" in told
     model = loaded(glue)
     assert model.labels == ("negative", "positive")
     spelt = {"negative": "0", "positive": "1"}

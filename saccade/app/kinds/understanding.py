@@ -44,6 +44,8 @@ from saccade.tasks.understanding.classifier import BEST, PAIR, Texts
 from saccade.tasks.understanding.evaluate import evaluate_texts
 from saccade.tasks.understanding.figures import TITLES
 
+UNLABELLED = "take --split valid, or write GLUE's leaderboard its file: --submission FILE.tsv"
+
 
 def predict_command(
     run: tyro.conf.Positional[str],
@@ -206,7 +208,8 @@ def _print_scores(found: dict[str, Any]) -> None:
         f"({rate:,.0f} texts/s)"
     )
     if "loss" not in found:
-        tell("what is true of them is not known, so there is nothing to score")
+        way_out = "" if "submission" in found else f"; {UNLABELLED}"
+        tell(f"what is true of them is not known, so there is nothing to score{way_out}")
         return
     tell("")
     names = {**TITLES, "loss": "loss"}

@@ -156,3 +156,40 @@ def test_fused_takes_segments_for_a_mask(causal: bool, scale: float | None) -> N
     packed = fused(q, k, v, mask=segments, causal=causal, scale=scale)
     plain = fused(q, k, v, mask=mask, causal=causal, scale=scale)
     torch.testing.assert_close(packed, plain, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("lengths", [[4] * 8, [1, 2, 3, 4, 5, 6]])
+def test_a_cpu_learns_in_16_bits_by_products(
+    lengths: list[int], dtype: torch.dtype, causal: bool
+) -> None:
+    """No further from the truth than twice the formula in that precision, forth and back."""
+    segments = Segments.among(starts(lengths), max(lengths))
+    whole = inputs(segments)
+    halves = [x.detach().to(dtype).requires_grad_() for x in whole]
+    exact = [x.detach().double().requires_grad_() for x in halves]
+    how: dict[str, Any] = {"causal": causal, "scale": 0.7}
+    with patch.object(ragged, "by_products", wraps=ragged.by_products) as taken:
+        found = with_gradients(ragged.ragged_attention, halves, segments, **how)
+    assert taken.called
+    truth = with_gradients(reference, exact, segments, **how)
+    plain = with_gradients(reference, halves, segments, **how)
+    for ours, right, other in zip(found, truth, plain, strict=True):
+        assert ours.dtype == dtype
+        assert (ours - right).norm() <= 2 * (other - right).norm() + 1e-3 * right.norm()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "longest", "learns"),
+    [(torch.float32, 4, True), (torch.bfloat16, 4, False), (torch.bfloat16, 257, True)],
+)
+def test_torchs_kernel_serves_where_it_is_no_slower(
+    dtype: torch.dtype, longest: int, learns: bool
+) -> None:
+    """In 32 bits, where nothing is learnt, and where the weights would fill the memory."""
+    segments = Segments.among(starts([longest] * 2), longest)
+    parts = [x.detach().to(dtype).requires_grad_(learns) for x in inputs(segments)]
+    with patch.object(ragged, "by_products") as taken:
+        ragged.ragged_attention(*parts, segments, causal=False, scale=1.0)
+    assert not taken.called

@@ -3,7 +3,7 @@
 Text comes as lines, each a sentence of its own, or as a stream, cut into windows.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -118,7 +118,7 @@ class LanguageBatch(NamedTuple):
         return LanguageBatch(self.words.pinned(), self.labels.pin_memory(), self.tokens)
 
 
-def read_language(settings: LanguageSettings, split: str | None) -> tuple[list[str], str]:
+def read_language(settings: LanguageSettings, split: str | None) -> tuple[Sequence[str], str]:
     """The texts of a split and a line about them; None is all of a single file."""
     if not settings.data:
         seeds = {"train": 0, "valid": 1, "test": 2}

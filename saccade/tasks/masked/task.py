@@ -4,6 +4,7 @@ Devlin et al. 2019, arXiv:1810.04805; Liu et al. 2019, arXiv:1907.11692; Clark e
 arXiv:2003.10555. Which of the objectives it is follows the model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -109,7 +110,7 @@ class MaskedSettings(TextSettings):
         return MaskedLanguageModelling(self, how)
 
 
-def read_masked(settings: MaskedSettings, split: str | None) -> tuple[list[str], str]:
+def read_masked(settings: MaskedSettings, split: str | None) -> tuple[Sequence[str], str]:
     """The texts of a split and a line about them; None is all of a single file."""
     if settings.data:
         return read_plain_texts(settings, split)

@@ -17,7 +17,7 @@ from saccade.blocks.patches import Patches
 from saccade.config import ModelConfig
 from saccade.data.images.given import pixels_of
 from saccade.data.images.square import fit_square
-from saccade.tasks.base import Deciding, Preparation, Progress, TaskSettings, silent
+from saccade.tasks.base import Deciding, Preparation, TaskSettings, silent
 
 SIDE, CELLS, WIDTH, CLASSES = 16, 4, 16, ["upright", "lying"]
 Run = tyro.conf.Positional[str]
@@ -87,9 +87,7 @@ class StripesTask:
         return {"class": F.cross_entropy(z, labels, reduction="sum"), "size": 1e-3 * z.norm()}
 
     @torch.no_grad()
-    def validate(
-        self, model: Any, device: torch.device, progress: Progress = silent
-    ) -> dict[str, float]:
+    def validate(self, model: Any, device: Any, progress: Any = silent) -> dict[str, float]:
         batch = self.batch(4095).to(device)  # which training never comes to
         return {"accuracy": float((model(batch.images).argmax(-1) == batch.labels).float().mean())}
 

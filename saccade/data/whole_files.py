@@ -10,11 +10,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
     What goes wrong is an OSError, and leaves what was there.
     """
-    place = Path(os.path.realpath(path))
-    there = place.exists()
-    if there and not place.is_file():
-        place.write_bytes(content)
+    there = path.exists()
+    if there and not path.is_file():  # such as /dev/stdout, where its real path names nothing
+        path.write_bytes(content)
         return
+    place = Path(os.path.realpath(path))
     temporary = place.with_name(f".tmp-{place.name}")
     try:
         temporary.write_bytes(content)

@@ -125,7 +125,8 @@ class TrainSettings:
         )
 
 
-# What may change between two starts of the same run without changing a single number of it.
+# What may change between two starts of a run without being asked for: how its numbers are computed,
+# not which. Their last digits may differ with the device, or where a last block is computed whole.
 HARMLESS = {
     "log_every",
     "keep",

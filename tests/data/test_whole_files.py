@@ -64,3 +64,12 @@ def test_a_pipe_takes_it(tmp_path: Path) -> None:
     reader.join(10)
     assert taken == [b"new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_pipe_without_a_name_takes_it() -> None:
+    """As /dev/stdout does, whose real path names nothing that there is."""
+    out, into = os.pipe()
+    write_whole(Path(f"/dev/fd/{into}"), b"new")
+    os.close(into)
+    assert os.read(out, 10) == b"new"
+    os.close(out)

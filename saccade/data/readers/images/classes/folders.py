@@ -1,5 +1,8 @@
 """Images in a folder for each class: SPLIT/CLASS/IMAGE, or CLASS/IMAGE where all is train.
 
+CUB-200 has two lists beside its folders instead: images.txt (1 001.Auk/a.jpg) numbers images, and
+train_test_split.txt (1 0) has 1 for train and 0 for test.
+
 Folders within the folder of a class are of that class too. What lies beside the images and is none
 (notes, boxes, thumbnails' databases) is passed over; what looks like an image and cannot be read,
 or has no class, is a bad row.
@@ -8,6 +11,7 @@ or has no class, is a bad row.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from saccade.data.images.members import Member
 from saccade.data.readers.images.rows import ENDINGS, ImageRow
@@ -19,6 +23,7 @@ from saccade.data.readers.text.records import as_text
 from saccade.errors import DataError
 from saccade.printable import printable
 
+_LISTS = ("images.txt", "train_test_split.txt")
 _COMPANIONS = (
     *(".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log"),
     *(".db", ".ini", ".mat", ".npy", ".npz", ".lnk", ".url"),
@@ -56,11 +61,19 @@ class ClassFolders:
     def name(self) -> str:
         return join(str(self.tree.path), self.folder)
 
+    @cached_property
+    def listed(self) -> dict[str, str]:
+        """The split of each image that lists beside the folders tell, by its name below them."""
+        above = self.folder.rpartition("/")[0]
+        names, learnt = (_by_number(self.tree.member(join(above, name))) for name in _LISTS)
+        told = {"1": "train", "0": "test"}
+        return {names[n]: told[flag] for n, flag in learnt.items() if n in names and flag in told}
+
     def splits(self) -> list[str]:
-        return ["train"]
+        return ["train", "test"] if self.listed else ["train"]
 
     def rows(self, split: str) -> Iterator[ImageRow | Problem]:
-        if self.whole and split != "train":
+        if self.whole and split not in self.splits():
             raise DataError(
                 f"{printable(self.name)} has no folder for a split, so it is all train: there is "
                 f"no {split!r} in it; put the folders of classes into folders train and {split}"
@@ -73,6 +86,11 @@ class ClassFolders:
         self._require_splits_above(classes)
         found = self._images(classes, train=split == "train")
         for number, (file, image, label) in enumerate(found, start=1):
+            if (
+                self.listed.get(file.removeprefix(f"{self.folder}/"), "train") != split
+                and self.whole
+            ):
+                continue
             if isinstance(image, BadRow):
                 where = printable(join(str(self.tree.path), file))
                 yield Problem(where, number, str(image))
@@ -109,6 +127,13 @@ class ClassFolders:
                 yield file, image, label
             if train and not any_image:
                 yield folder, BadRow("empty class: no image in it; fill it or take it away"), label
+
+
+def _by_number(file: Member | None) -> dict[str, str]:
+    """What a list has for each number, in lines like `1 001.Auk/a.jpg`; nothing without a list."""
+    lines = file.read().decode(errors="replace").split("\n") if file else []
+    parted = (line.partition(" ") for line in lines)
+    return {number: told.strip() for number, _, told in parted}
 
 
 def _foreign(tree: Tree, folders: list[str]) -> str:

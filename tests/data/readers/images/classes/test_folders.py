@@ -118,3 +118,22 @@ def test_forms_that_are_not_read_are_known_and_the_way_out_is_named(
         f" has {Path(name).name}: {told}, which is not read; write it as images in folders of "
         "classes (train/cat/1.png), or fetch it as Parquet, as Hugging Face has it"
     )
+
+
+def test_lists_beside_the_folders_part_the_images(tmp_path: Path) -> None:
+    """As CUB-200 is given out."""
+    images = ["001.Auk/a.png", "001.Auk/b.png", "002.Owl/a.png", "002.Owl/b.png"]
+    data = labelled(tmp_path, *(f"CUB/images/{name}" for name in images))
+    numbered = "".join(f"{n} {name}\n" for n, name in enumerate(images, start=1))
+    (data / "CUB" / "images.txt").write_text(numbered)
+    (data / "CUB" / "train_test_split.txt").write_text("1 1\n2 0\n3 0\n4 1\n")
+    (data / "CUB" / "parts").mkdir()
+    assert label_splits(data) == ["train", "test"]
+    for split, expected in (
+        ("train", ["001.Auk/a", "002.Owl/b"]),
+        ("test", ["001.Auk/b", "002.Owl/a"]),
+    ):
+        found = [row.image.name.removesuffix(".png") for row in read_labelled(data, split).rows]
+        assert [name.partition("images/")[2] for name in found] == expected
+    (data / "CUB" / "train_test_split.txt").unlink()
+    assert (label_splits(data), len(read_labelled(data, "train").rows)) == (["train"], 4)

@@ -1,6 +1,7 @@
 """Every kind of work, killed at any instant and started again, is the run left alone."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,10 @@ def test_every_kind_is_tried() -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kinds")
-    command = [sys.executable, Path(__file__).with_name("many_lives.py"), folder, LIVES, *SMALL]
-    subprocess.run([*map(str, command)], check=True, timeout=900)
+    here = Path(__file__)
+    command = [sys.executable, here.with_name("many_lives.py"), folder, LIVES, *SMALL]
+    environment = os.environ | {"PYTHONPATH": str(here.parents[2])}
+    subprocess.run([*map(str, command)], check=True, timeout=900, env=environment)
     return folder
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 
@@ -19,11 +19,21 @@ from saccade.train.distributed import World, alone
 from saccade.train.events import Update
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
+from saccade.train.sharding import WeightLayout
 
 LARGE = {"cuda": "gpt2-xl", "cpu": "gpt-nano"}
 SMALL = {"cuda": "gpt2", "cpu": "gpt-nano"}
 ROWS = {"cuda": 32, "cpu": 2}
+LONG = 2  # updates in a run of a large model: each takes a GPU most of a second
 MOST_WORDS = 50_304  # of a preset that fits its vocabulary to the data
+
+
+class LanguageJob(NamedTuple):
+    """A batch of texts that is learnt again and again, and by what."""
+
+    workload: Workload
+    task: Task[Any]
+    config: GptConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +42,10 @@ class ScaleBench(RaceSettings):
 
     First a large GPT whose blocks compute their activations again: tokens a second, memory, and as
     `floor` the share of the rate at which a large product runs here. Counted are 6 operations for
-    each weight and token and those of attention, none for what is computed again. Then the same
-    update of a smaller GPT with whole weights and with weights split by FSDP2 over one process,
-    which is all that FSDP2 costs but for traffic; × is to whole weights.
+    each weight and token and those of attention, none for what is computed again. Beside it the
+    same with weights split by FSDP2 over one process, which is all that FSDP2 costs but for
+    traffic. Then an update of a smaller GPT, with whole weights and with split ones. × is to whole
+    weights.
 
     Args:
         part: which of the two; both by default.
@@ -66,42 +77,44 @@ class ScaleBench(RaceSettings):
                 raise ConfigError(f"{name!r} is no preset of a GPT; try one of: {known}")
 
     def results(self, machine: Machine, tell: Tell) -> Iterator[Race]:
-        if self.part != "split":
-            yield from self.race_all([self._large(machine)], tell)
-        if self.part != "large":
-            with alone(self.where) as world:
-                yield from self.race_all([self._split(machine, world)], tell)
+        with alone(self.where) as world:
+            if self.part != "split":
+                yield from self.race_all([self._large(machine, world)], tell)
+            if self.part != "large":
+                yield from self.race_all([self._small(machine, world)], tell)
 
-    def _large(self, machine: Machine) -> Entries:
-        job, task, config = self._job(self.model, LARGE, machine)
-        variants: dict[str, dict[str, Any]] = {
-            "recomputed": {"checkpoint_activations": self.recomputed}
+    def _large(self, machine: Machine, world: World) -> Entries:
+        job = self._job(self.model, LARGE, machine, min(LONG, self.repeats))
+        again: dict[str, Any] = {"checkpoint_activations": self.recomputed}
+        variants: dict[str, tuple[dict[str, Any], bool]] = {
+            "recomputed": (again, False),
+            "recomputed-split": (again, True),
         }
         if self.compiled:
-            variants["compiled"] = {**variants["recomputed"], "compile": True}
+            variants["compiled"] = {**again, "compile": True}, False
         if self.kept:
-            variants["kept"] = {}
-        world = World(0, 1, self.where)
+            variants["kept"] = {}, False
+        return self._entries(job, variants, world)
+
+    def _small(self, machine: Machine, world: World) -> Entries:
+        job = self._job(self.small, SMALL, machine, self.repeats)
+        return self._entries(job, {"whole": ({}, False), "split": ({}, True)}, world)
+
+    def _entries(
+        self, job: LanguageJob, variants: dict[str, tuple[dict[str, Any], bool]], world: World
+    ) -> Entries:
+        """Each variant is what it changes in the settings, and whether weights are split."""
+        losses: list[float] = []  # the first one's
         contenders = [
-            Contender(f"{SACCADE}-{name}", self._updates(config, task, world, change, {}))
-            for name, change in variants.items()
+            Contender(f"{SACCADE}-{name}", self._updates(job, world, change, split, losses))
+            for name, (change, split) in variants.items()
         ]
-        return replace(job, against=contenders[0].name), contenders
-
-    def _split(self, machine: Machine, world: World) -> Entries:
-        from saccade.train.split_weights import SplitWeights  # takes a second to import
-
-        job, task, config = self._job(self.small, SMALL, machine)
-        losses: dict[str, float] = {}
-        whole = self._updates(config, task, world, {}, losses)
-        split = self._updates(config, task, world, {}, losses, lambda: SplitWeights(world, 1))
-        named = f"{SACCADE}-whole", f"{SACCADE}-split"
-        job = replace(job, against=named[0], agreement="Δ loss")
-        return job, [Contender(named[0], whole), Contender(named[1], split)]
+        workload = replace(job.workload, against=contenders[0].name, agreement="Δ loss")
+        return workload, contenders
 
     def _job(
-        self, name: str, fitting: dict[str, str], machine: Machine
-    ) -> tuple[Workload, Task[Any], GptConfig]:
+        self, name: str, fitting: dict[str, str], machine: Machine, repeats: int
+    ) -> LanguageJob:
         kind = self.where.type
         name = fitting.get(kind, fitting["cpu"]) if name == "auto" else name
         config: Any = PRESETS[name]
@@ -109,24 +122,23 @@ class ScaleBench(RaceSettings):
         words = min(config.vocabulary, MOST_WORDS)
         config = replace(config, vocabulary=words, longest=window, dropout=0.0)
         task = language_task(rows=rows, window=window, vocabulary=words, seed=self.seed)
-        job = Workload(
+        workload = Workload(
             title=f"one update of {name}: {rows} × {window:,} tokens, {words:,} words known, no "
             f"dropout, {self.arithmetic}",
             tokens=rows * window,
             floor_seconds=language_flops(config, rows, window) / machine.flops,
             against="",
-            repeats=self.repeats,
+            repeats=repeats,
         )
-        return job, task, config
+        return LanguageJob(workload, task, config)
 
     def _updates(
         self,
-        config: GptConfig,
-        task: Task[Any],
+        job: LanguageJob,
         world: World,
         change: dict[str, Any],
-        losses: dict[str, float],
-        layout: Callable[[], Any] = lambda: None,
+        split: bool,
+        losses: list[float],
     ) -> Callable[[], CheckedWork]:
         """The trainer's own updates; after the first, all must have the same loss."""
 
@@ -137,18 +149,25 @@ class ScaleBench(RaceSettings):
             )
             torch.manual_seed(self.seed)
             with self.where:  # fresh weights are drawn there
-                model = config.build()
-            trainer = Trainer(model, task, replace(settings, **change), world, layout())
+                model = job.config.build()
+            layout = _split_alone(world) if split else None
+            trainer = Trainer(model, job.task, replace(settings, **change), world, layout)
             trainer.update()
             second = trainer.update()
             assert isinstance(second, Update), "a loss that is not finite"
-            expected = losses.setdefault("whole", second.loss)
+            losses.append(second.loss)
 
             def work() -> None:
-                for _ in range(self.repeats):
+                for _ in range(job.workload.repeats):
                     trainer.advance()
                 trainer.settle()
 
-            return CheckedWork(work, abs(second.loss - expected))
+            return CheckedWork(work, abs(second.loss - losses[0]))
 
         return make
+
+
+def _split_alone(world: World) -> WeightLayout:
+    from saccade.train.split_weights import SplitWeights  # takes a second to import
+
+    return SplitWeights(world, 1)

@@ -36,11 +36,14 @@ def test_both_parts_are_measured_by_the_trainer(
     bench_command([*QUICK, "--kept"])
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     large, split = found["results"]
-    assert [row["name"] for row in large["rows"]] == ["saccade-recomputed", "saccade-kept"]
+    names = ["saccade-recomputed", "saccade-recomputed-split", "saccade-kept"]
+    assert [row["name"] for row in large["rows"]] == names
+    assert [row["agreement"] for row in large["rows"]] == [0, 0, 0]
     assert [row["name"] for row in split["rows"]] == ["saccade-whole", "saccade-split"]
     assert [row["agreement"] for row in split["rows"]] == [0, 0]
     assert [(one.settings.checkpoint_activations, one.layout.splits) for one in made] == [
         (1.0, False),
+        (1.0, True),
         (0.0, False),
         (0.0, False),
         (0.0, True),

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -34,6 +35,8 @@ def fast(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs behind it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("fast" if fast(config) else "saccade")
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from saccade.app.api import load
-from saccade.app.cli.output import counting, duration, say, tell, tell_drawing
+from saccade.app.cli.output import counting, say, tell, tell_drawing
+from saccade.app.cli.pace import duration
 from saccade.app.cli.serve import serve_command
 from saccade.app.cli.train import run_training
 from saccade.app.kinds.translation import TranslationModel, evaluate

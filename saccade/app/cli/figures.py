@@ -5,12 +5,23 @@ from pathlib import Path
 
 import tyro
 
-from saccade.app.cli.output import duration, print_json, say, show_table, tell, warnings_said
+from saccade.app.cli.output import (
+    counting,
+    print_json,
+    say,
+    show_table,
+    tell,
+    warnings_said,
+)
+from saccade.app.cli.pace import duration
 from saccade.app.figures import CLAIMS
 from saccade.app.figures.claim import LectureClaim
 from saccade.app.figures.claim_figure import ClaimFigure, workshop
 from saccade.app.figures.finding import ClaimReport
+from saccade.app.figures.planned_run import PlannedRun
 from saccade.app.figures.report import PAGE, measured, write_report
+from saccade.app.figures.side_by_side import fitting_jobs, train_side_by_side
+from saccade.app.figures.workshop import Workshop
 from saccade.errors import ConfigError
 from saccade.printable import printable
 from saccade.train.distributed import choose_device
@@ -26,6 +37,7 @@ def figures_command(
     seeds: int = 2,
     budget: float = 1.0,
     device: str = "auto",
+    jobs: int = 0,
     json: bool = False,
 ) -> None:
     """Measure claims of the lectures, draw them, and say whether they hold here.
@@ -41,6 +53,8 @@ def figures_command(
         seeds: how many times what has chance in it is done.
         budget: share of the updates and items of every run; less is sooner there and less sure.
         device: cpu, cuda …; auto takes the fastest there is.
+        jobs: how many runs are trained beside one another; 0 is as many as this machine has cores
+            for, at most 12, and a GPU memory. 1 shows each training as it goes.
         json: print what was found as JSON.
     """
     work = workshop(out, seeds=seeds, budget=budget, device=device)
@@ -48,9 +62,13 @@ def figures_command(
         _list()
         return
     chosen = _chosen(claims)
-    choose_device(device)  # refuses one that is not there, before any work
+    if jobs < 0:
+        raise ConfigError(f"jobs={jobs} must be 0 or more; 0 is as many as fit this machine")
+    at_once = jobs or fitting_jobs(choose_device(device))
     if len(chosen) > 1:
         say(f"{len(chosen)} claims, about {_about(chosen)} on two CPU cores if nothing is there")
+    if at_once > 1:
+        _train(_missing(chosen, work), at_once, device)
     reports: list[ClaimReport] = []
     for claim in chosen:
         say(f"{claim.key}  {claim.title} (about {_about([claim])} on two CPU cores)")
@@ -63,6 +81,25 @@ def figures_command(
         say(f"written: {', '.join(map(str, written))}\n")
     if json:
         print_json([asdict(report) for report in reports])
+
+
+def _missing(claims: list[LectureClaim], work: Workshop) -> list[PlannedRun]:
+    """What there is to train, the longest first, as far as claims know how long they take."""
+    seconds: dict[PlannedRun, float] = {}
+    for claim in claims:
+        runs = work.missing(claim.runs)
+        seconds |= {one: claim.seconds / len(runs) for one in runs}
+    return sorted(seconds, key=lambda one: -seconds[one])
+
+
+def _train(runs: list[PlannedRun], jobs: int, device: str) -> None:
+    if len(runs) < 2:
+        return  # one that is alone is shown as it goes
+    jobs = min(jobs, len(runs))
+    say(f"{len(runs)} runs to train, {jobs} at a time")
+    with counting("updates") as progress:
+        train_side_by_side(runs, jobs=jobs, device=device, watch=progress)
+    say("")
 
 
 def _chosen(names: tuple[str, ...]) -> list[LectureClaim]:

@@ -23,11 +23,11 @@ from rich.progress import (
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table
 from rich.text import Text
 
+from saccade.app.cli.pace import Pace
 from saccade.errors import WriteError
 from saccade.printable import printable
 
@@ -181,22 +181,23 @@ def counting(
     if not shown:
         yield lambda done, total: None
         return
-    if Console(stderr=True).is_terminal:
-        columns = TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}")
-        console = Console(stderr=True)
-        with Progress(
-            *columns, TimeRemainingColumn(), console=console, redirect_stdout=False
-        ) as bar:
-            task = bar.add_task(what, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+    pace, console = Pace(), Console(stderr=True)
+    if console.is_terminal:
+        columns = BarColumn(), TextColumn("{task.fields[now]}")
+        with Progress(*columns, console=console, redirect_stdout=False) as bar:
+            task = bar.add_task(what, total=None, now=what)
+            yield lambda done, total: bar.update(
+                task, completed=done, total=total, now=pace.told(what, done, total)
+            )
         return
     last = time.monotonic()
 
     def line(done: int, total: int | None) -> None:
         nonlocal last
+        now = pace.told(what, done, total)
         if time.monotonic() - last > 5:
             last = time.monotonic()
-            say(f"{what} {done}" if total is None else f"{what} {done}/{total}")
+            say(now)
 
     yield line
 
@@ -248,10 +249,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """4:05, or 1:04:05."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

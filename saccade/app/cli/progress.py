@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from saccade.app.cli.output import duration
+from saccade.app.cli.pace import Pace, duration
 from saccade.printable import printable
 from saccade.train.events import (
     DataProgress,
@@ -24,28 +24,6 @@ from saccade.train.recipe import Recipe
 from saccade.train.run import Watch
 
 LINE_EVERY = 10.0  # seconds between plain lines
-KNOWN_AFTER = 2.0  # seconds; a rate from less says little
-
-
-class Pace:
-    """How fast an amount is being done, and how long the rest will take."""
-
-    def __init__(self) -> None:
-        self._what, self._done, self._total = "", 0, 0
-        self._begun = 0.0, 0  # when, and how much there was then
-
-    def told(self, what: str, done: int, total: int) -> str:
-        """So much of it, of how much; rate and time left, once they are known."""
-        now = time.monotonic()
-        if (what, total) != (self._what, self._total) or done < self._done:
-            self._begun = now, done
-        self._what, self._done, self._total = what, done, total
-        said, seconds = f"{what} {done:,}/{total:,}", now - self._begun[0]
-        rate = (done - self._begun[1]) / seconds if seconds >= KNOWN_AFTER else 0.0
-        if rate <= 0:
-            return said
-        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
-        return f"{said}  {shown}/s  {duration((total - done) / rate)} left"
 
 
 @contextmanager

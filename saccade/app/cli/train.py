@@ -9,7 +9,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from saccade.app.cli.options import parse, value_of
-from saccade.app.cli.output import duration, say, show_help
+from saccade.app.cli.output import say, show_help
+from saccade.app.cli.pace import duration
 from saccade.app.cli.progress import training_shown
 from saccade.app.cluster.connect import RaySettings
 from saccade.config import ModelConfig

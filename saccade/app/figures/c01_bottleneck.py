@@ -1,5 +1,7 @@
 """C1: through one vector long sentences are lost; attention keeps them."""
 
+from pathlib import Path
+
 from saccade.app.api import load
 from saccade.app.figures.claim import LectureClaim
 from saccade.app.figures.finding import Finding, LinePanel, over_seeds
@@ -31,14 +33,18 @@ def bleu_by_band(model: TranslationModel, count: int) -> list[float]:
     return found
 
 
+def _runs(work: Workshop) -> dict[str, list[Path]]:
+    return {
+        name: [translator(work, recipe, seed) for seed in work.seeds]
+        for name, recipe in RECIPES.items()
+    }
+
+
 def _measure(work: Workshop) -> Finding:
     count = work.share(SENTENCES)
     found = {
-        name: [
-            bleu_by_band(load(translator(work, recipe, seed), device=work.device), count)
-            for seed in work.seeds
-        ]
-        for name, recipe in RECIPES.items()
+        name: [bleu_by_band(load(path, device=work.device), count) for path in paths]
+        for name, paths in _runs(work).items()
     }
     lines = {name: _line(runs) for name, runs in found.items()}
     looks, squeezed = lines.values()
@@ -86,4 +92,5 @@ CLAIM = LectureClaim(
     "close to level.",
     seconds=600,
     measure=_measure,
+    runs=_runs,
 )

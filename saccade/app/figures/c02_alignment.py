@@ -1,5 +1,7 @@
 """C2: attention aligns words, and follows them where the order changes."""
 
+from pathlib import Path
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -50,9 +52,13 @@ def reordered() -> list[AlignedPair]:
     return some[:SHOWN]
 
 
+def _runs(work: Workshop) -> list[Path]:
+    return [translator(work, "rnn-attention", seed) for seed in work.seeds]
+
+
 def _measure(work: Workshop) -> Finding:
     held_out, shown = list(pairs("test", work.share(SENTENCES), SHORT)), reordered()
-    models = [load(translator(work, "rnn-attention", s), device=work.device) for s in work.seeds]
+    models = [load(path, device=work.device) for path in _runs(work)]
     seen = [aligned_words(model, held_out) for model in models]
     rates = [error_rate([best_links(one) for one in maps], held_out) for maps in seen]
     looked = [aligned_words(model, shown) for model in models]
@@ -111,4 +117,5 @@ CLAIM = LectureClaim(
     "and turned around where adjectives follow their noun.",
     seconds=330,
     measure=_measure,
+    runs=_runs,
 )

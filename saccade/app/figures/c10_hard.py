@@ -45,11 +45,15 @@ def caption_figures(tool: ImageCaptioner, scenes: int) -> dict[str, float]:
     return {"CIDEr-D": cider, **dict(zip(FIGURES, (100 * true, 100 * points)))}
 
 
-def _measure(work: Workshop) -> Finding:
-    runs = {
+def _runs(work: Workshop) -> dict[str, list[Path]]:
+    return {
         name: [captioner_run(work, recipe, seed) for seed in work.seeds]
         for name, recipe in RECIPES.items()
     }
+
+
+def _measure(work: Workshop) -> Finding:
+    runs = _runs(work)
     found = {
         name: [
             caption_figures(load(path, device=work.device).tool, work.share(TESTED))
@@ -110,4 +114,5 @@ CLAIM = LectureClaim(
     expect="The loss of soft attention falls sooner and lower, with less spread over seeds.",
     seconds=780,
     measure=_measure,
+    runs=_runs,
 )

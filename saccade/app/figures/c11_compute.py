@@ -43,10 +43,20 @@ def between(line: tuple[Mark, ...], x: float) -> float:
     return line[-1].mean
 
 
-def _line(work: Workshop, recipe: str) -> tuple[Mark, ...]:
+def _runs(work: Workshop) -> dict[str, list[list[Path]]]:
+    """Of each model, by budget, one for each seed."""
+    return {
+        name: [
+            [classifier_of(work, recipe, updates, seed) for seed in work.seeds]
+            for updates in STEPS[recipe]
+        ]
+        for name, recipe in NAMES.items()
+    }
+
+
+def _line(budgets: list[list[Path]]) -> tuple[Mark, ...]:
     marks: list[Mark] = []
-    for updates in STEPS[recipe]:
-        paths = [classifier_of(work, recipe, updates, seed) for seed in work.seeds]
+    for paths in budgets:
         runs = [read_finished(path, figure="top1", split="") for path in paths]
         compute = [run.compute for run in runs if run.compute is not None]
         marks.append(over_seeds(sum(compute) / len(compute), [100 * run.value for run in runs]))
@@ -54,7 +64,7 @@ def _line(work: Workshop, recipe: str) -> tuple[Mark, ...]:
 
 
 def _measure(work: Workshop) -> Finding:
-    lines = {name: _line(work, recipe) for name, recipe in NAMES.items()}
+    lines = {name: _line(budgets) for name, budgets in _runs(work).items()}
     resnet, vit, hybrid = lines.values()
     shared = [mark for mark in vit if mark.x <= resnet[-1].x] or [vit[0]]
     ahead = [mark.mean > between(resnet, mark.x) for mark in shared]
@@ -95,4 +105,5 @@ CLAIM = LectureClaim(
     "is near.",
     seconds=780,
     measure=_measure,
+    runs=_runs,
 )

@@ -21,17 +21,25 @@ def classifier(work: Workshop, recipe: str, scenes: int, seed: int) -> Path:
     )
 
 
-def _measure(work: Workshop) -> Finding:
-    def top1(recipe: str, scenes: int, seed: int) -> float:
-        run = classifier(work, recipe, scenes, seed)
-        return 100 * read_finished(run, figure="top1", split="").value
-
-    lines = {
-        name: tuple(
-            over_seeds(scenes, [top1(recipe, scenes, seed) for seed in work.seeds])
+def _runs(work: Workshop) -> dict[str, dict[int, list[Path]]]:
+    """Of each model, by scenes, one for each seed."""
+    return {
+        name: {
+            scenes: [classifier(work, recipe, scenes, seed) for seed in work.seeds]
             for scenes in SCENES
-        )
+        }
         for name, recipe in RECIPES.items()
+    }
+
+
+def _top1(run: Path) -> float:
+    return 100 * read_finished(run, figure="top1", split="").value
+
+
+def _measure(work: Workshop) -> Finding:
+    lines = {
+        name: tuple(over_seeds(scenes, list(map(_top1, paths))) for scenes, paths in by.items())
+        for name, by in _runs(work).items()
     }
     local, plain = lines.values()
     return Finding(
@@ -71,4 +79,5 @@ CLAIM = LectureClaim(
     "spread of the seeds.",
     seconds=660,
     measure=_measure,
+    runs=_runs,
 )

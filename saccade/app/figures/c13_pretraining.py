@@ -24,21 +24,25 @@ def tagger(work: Workshop, labels: int, seed: int, bert: Path | None) -> Path:
     )
 
 
-def _measure(work: Workshop) -> Finding:
+def _runs(work: Workshop) -> dict[str, dict[int, list[Path]]]:
+    """From each start, by labels, one for each seed."""
     steps = work.share(PRETRAINED)
     validated = "--train.validate-every", max(1, steps // 3)
     bert = work.train("bert", "--train.steps", steps, *validated, seed=work.seeds[0])
-
-    def accuracy(labels: int, seed: int, start: Path | None) -> float:
-        run = tagger(work, labels, seed, start)
-        return 100 * read_finished(run, figure="accuracy", split="").value
-
-    lines = {
-        name: tuple(
-            over_seeds(labels, [accuracy(labels, seed, start) for seed in work.seeds])
-            for labels in LABELLED
-        )
+    return {
+        name: {n: [tagger(work, n, seed, start) for seed in work.seeds] for n in LABELLED}
         for name, start in ((FROM_BERT, bert), (FROM_NOTHING, None))
+    }
+
+
+def _accuracy(run: Path) -> float:
+    return 100 * read_finished(run, figure="accuracy", split="").value
+
+
+def _measure(work: Workshop) -> Finding:
+    lines = {
+        name: tuple(over_seeds(labels, list(map(_accuracy, paths))) for labels, paths in by.items())
+        for name, by in _runs(work).items()
     }
     tuned, alone = lines[FROM_BERT], lines[FROM_NOTHING]
     return Finding(
@@ -72,4 +76,5 @@ CLAIM = LectureClaim(
     "labels are few. One pre-trained run serves all; the seeds are those of fine-tuning.",
     seconds=480,
     measure=_measure,
+    runs=_runs,
 )

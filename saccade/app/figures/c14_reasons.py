@@ -53,14 +53,18 @@ def _trained(work: Workshop, options: tuple[str | int, ...], seed: int) -> Path:
     return work.train("equalizer", *options, "--train.steps", steps, *often, seed=seed)
 
 
+def _runs(work: Workshop) -> dict[str, list[Path]]:
+    return {
+        name: [_trained(work, options, seed) for seed in work.seeds]
+        for name, options in NAMES.items()
+    }
+
+
 def _measure(work: Workshop) -> Finding:
     scenes = max(40, work.share(SCENES))
     found = {
-        name: [
-            fares(load(_trained(work, options, seed), device=work.device).tool, scenes)
-            for seed in work.seeds
-        ]
-        for name, options in NAMES.items()
+        name: [fares(load(path, device=work.device).tool, scenes) for path in paths]
+        for name, paths in _runs(work).items()
     }
     bars = {
         name: tuple(over_seeds(0, [run[figure] for run in runs]) for figure in FIGURES)
@@ -106,4 +110,5 @@ CLAIM = LectureClaim(
     "against the bias.",
     seconds=840,
     measure=_measure,
+    runs=_runs,
 )

@@ -7,12 +7,17 @@ from saccade.app.figures.finding import Finding
 from saccade.app.figures.workshop import Workshop
 
 
+def no_runs(work: Workshop) -> None:
+    """What a claim needs that is measured at once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LectureClaim:
     """One of the claims that the lectures argue by.
 
     `claim` is what they say in short, `expect` what one should see in the figure, `seconds` how
-    long it takes on two CPU cores from nothing.
+    long it takes on two CPU cores from nothing. `runs` asks the workshop for all the runs that
+    `measure` will, and for nothing else: so they can be trained beside one another before.
     """
 
     key: str
@@ -21,3 +26,4 @@ class LectureClaim:
     expect: str
     seconds: int
     measure: Callable[[Workshop], Finding]
+    runs: Callable[[Workshop], object] = no_runs

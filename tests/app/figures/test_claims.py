@@ -18,7 +18,9 @@ TRAINED = tuple(key for key in CLAIMS if key not in AT_ONCE)
 
 def check(key: str, folder: Path, *, seeds: tuple[int, ...] = (0, 1)) -> None:
     work = Workshop(folder, seeds, "cpu", 0.005)
+    planned = [one.command for one in work.missing(CLAIMS[key].runs)]
     report = measured(CLAIMS[key], work)
+    assert planned == list(dict.fromkeys(work.ran))
     finding = report.finding
     assert finding.rows
     assert all(len(row) == len(finding.head) for row in finding.rows)

@@ -27,7 +27,7 @@ def test_a_finished_run_is_not_trained_again(
 ) -> None:
     work = Workshop(tmp_path, device="cpu")
     path = small(work)
-    monkeypatch.setattr("saccade.app.figures.workshop.run_training", None)
+    monkeypatch.setattr("saccade.app.figures.planned_run.run_training", None)
     assert small(work) == path
     assert work.ran[0] == work.ran[1]
 
@@ -43,7 +43,7 @@ def test_a_stopped_training_is_resumed_and_not_begun_anew(
         small(work)
     (path,) = (tmp_path / "stopped" / "runs").iterdir()
     assert RunFolder(path).newest_state()["step"] == 3
-    monkeypatch.setattr("saccade.app.figures.workshop.run_training", real)
+    monkeypatch.setattr("saccade.app.figures.planned_run.run_training", real)
     assert small(work) == path
     assert RunFolder(path).newest_state()["step"] == 4
     assert path.joinpath("model.safetensors").read_bytes() == whole.weights.read_bytes()
@@ -53,7 +53,7 @@ def test_a_stopped_training_is_resumed_and_not_begun_anew(
 
 def stopped_after(monkeypatch: pytest.MonkeyPatch, *, at: int) -> object:
     """Have a signal come at an update, which training obeys after the next."""
-    import saccade.app.figures.workshop as home
+    import saccade.app.figures.planned_run as home
 
     real = home.run_training
 
@@ -84,11 +84,8 @@ def test_the_command_that_is_told_trains_the_same_run(tmp_path: Path) -> None:
     assert RunFolder(Path(other)).weights.read_bytes() == RunFolder(path).weights.read_bytes()
 
 
-def test_other_settings_and_seeds_have_other_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("saccade.app.figures.workshop._finished", lambda path: True)
-    work = Workshop(tmp_path)
+def test_other_settings_and_seeds_have_other_folders(tmp_path: Path) -> None:
+    work = Workshop(tmp_path, carry_out=lambda planned, device: None)
     other = work.train("rnn-lm", *OPTIONS, "--train.ema", 0.5, seed=0)
     assert len({small(work), small(work, 1), other}) == 3
 

@@ -117,7 +117,8 @@ def _after_stages(
             continue
         beside = folder.with_name(f"{folder.name}-{stage.option}")
         first = stage.before(recipe)
-        if start_over or RunFolder(beside).newest_state().get("step", 0) < first.train.steps:
+        state = RunFolder(beside).newest_state()
+        if start_over or state.get("step", 0) < first.train.steps or state.get("owed"):
             watch(Note(f"first {beside}: {first.about}"))
             outcome = train(first, beside, watch, start_over=start_over)
             if outcome.signal:

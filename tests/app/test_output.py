@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -171,3 +172,10 @@ def test_a_log_that_cannot_be_written_stops_no_work(
             TrainingProgress(3)(Note("going on"))
     tell("a result")
     assert capsys.readouterr().out == "a result\n"
+
+
+def test_whoever_wants_nothing_held_back_has_it_at_once() -> None:
+    code = "from saccade.app.cli.output import prepare_streams; import os; prepare_streams()\n"
+    code += "print('heard'); os._exit(0)"
+    command = [sys.executable, "-u", "-c", code]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"heard\n"

@@ -1,5 +1,6 @@
 """A recipe of two stages: what comes first is trained beside it, once, and may be stopped."""
 
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from saccade.errors import ConfigError
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import DvaeConfig
+from saccade.tasks.reconstruction.task import Reconstruction
 from saccade.train.checkpoint import read_tensors
 from saccade.train.events import Note, Update
 from saccade.train.recipe import Recipe, from_table, to_table
@@ -92,6 +94,27 @@ def test_killed_in_either_stage_it_goes_on_to_the_same_bits(
     with pytest.raises(StoppedError):
         train(recipe, tmp_path / "broken", killed_in(stage, 5))
     train(recipe, tmp_path / "broken", lambda event: None)
+    assert same(tmp_path / "whole-dvae", tmp_path / "broken-dvae")
+    assert same(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_a_last_validation_that_was_broken_off_is_made_before_the_next_stage(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(recipe, tmp_path / "whole", lambda event: None)
+    count, real = [0], Reconstruction.validate
+
+    def validate(*arguments: Any) -> dict[str, float]:
+        count[0] += 1
+        if count[0] == 2:  # after updates 3 and 6, of 6
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("went on after the signal")
+        return real(*arguments)
+
+    monkeypatch.setattr(Reconstruction, "validate", validate)
+    assert train(recipe, tmp_path / "broken", lambda event: None).signal == signal.SIGINT
+    train(recipe, tmp_path / "broken", lambda event: None)
+    assert count[0] == 3
     assert same(tmp_path / "whole-dvae", tmp_path / "broken-dvae")
     assert same(tmp_path / "whole", tmp_path / "broken")
 

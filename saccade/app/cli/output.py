@@ -79,7 +79,8 @@ def prepare_streams() -> None:
 
 def _rewrapped(stream: io.TextIOWrapper, *, results: bool) -> io.TextIOWrapper:
     raw = io.BufferedWriter(StandardStream(stream.fileno(), results=results))
-    return io.TextIOWrapper(raw, stream.encoding, line_buffering=stream.line_buffering)
+    at_once = stream.line_buffering or stream.write_through  # by a terminal, or PYTHONUNBUFFERED
+    return io.TextIOWrapper(raw, stream.encoding, line_buffering=at_once)
 
 
 def say(text: str) -> None:

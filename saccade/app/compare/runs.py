@@ -106,6 +106,11 @@ def check_finished(run: RunFolder, recipe: Recipe, state: dict[str, Any]) -> Non
             f"{printable(run.path)} is at step {step:,} of {steps:,}: only finished runs compare; "
             "train it to its end, or leave it out"
         )
+    if state.get("owed"):
+        raise RunError(
+            f"{printable(run.path)} still owes its last validation, which was broken off; the "
+            "command that trained it makes it up"
+        )
 
 
 @dataclass(frozen=True)

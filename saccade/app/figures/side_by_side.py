@@ -15,6 +15,7 @@ import torch
 
 from saccade.app.figures.planned_run import PlannedRun
 from saccade.errors import RunError, WriteError
+from saccade.train.stopping import Stopped, StopRequest, stop_on_signals
 
 Watch = Callable[[int, int], None]  # updates done, and all
 Running = dict[PlannedRun, subprocess.Popen[bytes]]
@@ -41,11 +42,21 @@ def train_side_by_side(
     What a process says goes into a file beside its run. However this ends, it leaves none behind:
     they save what they have, and the same runs go on from there.
     """
+    with stop_on_signals() as stop:
+        stop.saving = True  # the others do, and may take longer for it than a command that is alone
+        _train_all(planned, jobs, device, watch, stop)
+    if stop.signal:
+        raise Stopped(stop.signal)
+
+
+def _train_all(
+    planned: Sequence[PlannedRun], jobs: int, device: str, watch: Watch, stop: StopRequest
+) -> None:
     waiting, running = list(planned), Running()
     threads = max(1, torch.get_num_threads() // jobs)
     total = sum(one.updates for one in planned)
     try:
-        while waiting or running:
+        while (waiting or running) and not stop.signal:
             unfinished = [*waiting, *running]
             ready = [one for one in waiting if not any(map(one.follows, unfinished))]
             for one in ready[: jobs - len(running)]:

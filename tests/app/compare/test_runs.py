@@ -125,6 +125,7 @@ def test_every_series_has_its_name() -> None:
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "not at its end": ({"train_steps": 9}, {}, "is at step 2 of 9: only finished runs compare"),
+    "not validated at its end": ({"state": {"owed": True}}, {}, "still owes its last validation"),
     "never validated": ({"state": {"best": {}}}, {}, "has no checkpoint with a validation"),
     "of an earlier version": (
         {"state": {"deciding": "gone"}},

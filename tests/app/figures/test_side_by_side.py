@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -101,32 +102,64 @@ def test_one_that_fails_is_told_with_its_last_line_and_the_others_are_stopped(
     assert "waits" not in begun
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_all_of_them_and_they_keep_what_they_have(tmp_path: Path) -> None:
-    long = "'--sentences', '40', '--model.width', '8', '--train.steps', '1000000'"
-    code = (
-        "from pathlib import Path\n"
-        "from saccade.app.figures.planned_run import planned_run\n"
-        "from saccade.app.figures.side_by_side import train_side_by_side\n"
-        f"runs = [planned_run(Path({str(tmp_path)!r}), 'rnn-lm', ({long}), s) for s in (0, 1)]\n"
-        "train_side_by_side(runs, jobs=2, device='cpu', watch=lambda done, total: print(done))\n"
-    )
+def stopped_by_ctrl_c(script: str, ready: Callable[[], bool]) -> tuple[int, list[psutil.Process]]:
+    """How a command that is this script ends, and its children that are left."""
     parent = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    logs: list[Path] = []
     for _ in range(600):
-        logs = [log for log in tmp_path.glob("*/metrics.jsonl") if log.stat().st_size]
-        if len(logs) == 2:
+        if ready():
             break
         time.sleep(0.1)
-    assert len(logs) == 2
     children = psutil.Process(parent.pid).children(recursive=True)
     assert len(children) >= 2
     os.kill(parent.pid, signal.SIGINT)
-    parent.wait(60)
-    assert not [child for child in children if child.is_running()]
-    assert all((log.parent / "checkpoints").is_dir() for log in logs)
+    code = parent.wait(60)
+    return code, [child for child in children if child.is_running()]
+
+
+SCRIPT = """
+import subprocess, sys
+from pathlib import Path
+from saccade.app.figures import side_by_side
+from saccade.app.figures.planned_run import planned_run
+from saccade.train.stopping import obey_within_a_second
+
+options = "--sentences", "40", "--model.width", "8", "--train.steps", "1000000"
+runs = [planned_run(Path({folder!r}), "rnn-lm", options, seed) for seed in (0, 1)]
+{change}
+with obey_within_a_second():
+    side_by_side.train_side_by_side(runs, jobs=2, device="cpu", watch=lambda done, total: None)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_all_of_them_and_they_keep_what_they_have(tmp_path: Path) -> None:
+    def learning() -> bool:
+        logs = [log for log in tmp_path.glob("*/metrics.jsonl") if log.stat().st_size]
+        return len(logs) == 2
+
+    code, left = stopped_by_ctrl_c(SCRIPT.format(folder=str(tmp_path), change=""), learning)
+    assert (code != 0, left) == (True, [])
+    assert len([*tmp_path.glob("*/checkpoints/*")]) >= 2
+
+
+SLOW = """
+SAVING = "import signal, sys, time, pathlib"
+SAVING += "; signal.signal(signal.SIGTERM, lambda *a: (time.sleep(2), sys.exit()))"
+SAVING += "; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
+
+def start(one, device, threads):
+    return subprocess.Popen([sys.executable, "-c", SAVING, f"{one.out}.on"], process_group=0)
+
+side_by_side._start = start
+"""
+
+
+def test_whoever_takes_long_to_save_is_waited_for(tmp_path: Path) -> None:
+    script = SCRIPT.format(folder=str(tmp_path), change=SLOW)
+    code, left = stopped_by_ctrl_c(script, lambda: len([*tmp_path.glob("*.on")]) == 2)
+    assert (code != 0, left) == (True, [])
 
 
 def test_as_many_as_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:

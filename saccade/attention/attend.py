@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from saccade.attention import masks
 from saccade.attention.kernels.sdpa import sdpa_with_lse
+from saccade.attention.kernels.train.dense import dense_attention, learns_in_halves
 from saccade.attention.kernels.train.packed import (
     packed_attention,
     takes_masked,
@@ -96,10 +96,11 @@ def fused(
         factor = q.shape[-1] ** -0.5 if scale is None else scale
         return masked_attention(q, k, v, mask[0, 0], factor)[0]
     if watcher is None:
-        return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=added, is_causal=causal, scale=scale
-        )
-    output, lse = sdpa_with_lse(q, k, v, mask=added, causal=causal, scale=scale)
+        return dense_attention(q, k, v, added, causal=causal, scale=scale)
+    if learns_in_halves(q, k, v):
+        output, lse = dense_attention(q, k, v, added, causal=causal, scale=scale), None
+    else:
+        output, lse = sdpa_with_lse(q, k, v, mask=added, causal=causal, scale=scale)
     factor = q.shape[-1] ** -0.5 if scale is None else scale
     weights = watcher(View(q, k, factor, causal=hides, mask=seen, bias=bias, lse=lse))
     return output if weights is None else weights.to(v.dtype) @ v

@@ -46,7 +46,7 @@ def _section(report: ClaimReport) -> str:
 <details><summary>The numbers</summary>{_table(report)}</details>
 <details><summary>What was run</summary>
 <p>saccade figures {report.key}{_budget(report)}; seeds {", ".join(map(str, report.seeds))};
-{_text(report.machine)}; {report.seconds:,.0f} seconds, without the training of runs that were there by then.</p>
+{_text(report.machine)}; {report.seconds:,.0f} seconds, without runs that were trained before.</p>
 {_commands(report)}</details>
 </section>"""
 

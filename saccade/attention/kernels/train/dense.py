@@ -49,15 +49,11 @@ def by_products(
     scale: float,
 ) -> Float[Tensor, "B N T Kv"]:
     """The same with its weights held in memory."""
-    rows, flat = (*q.shape[:3], k.shape[2]), (q.flatten(0, 1), k.flatten(0, 1).mT)
+    scores = (q * scale) @ k.mT  # (B, N, T, S)
     if added is None:
-        nothing = q.new_zeros(()).expand(rows).flatten(0, 1)
-        scores = torch.baddbmm(nothing, *flat, beta=0.0, alpha=scale)  # (B·N, T, S)
-        return scores.softmax(dim=-1).unflatten(0, q.shape[:2]) @ v
+        return scores.softmax(dim=-1) @ v
     if added.dtype == torch.bool:
         added = torch.zeros_like(added, dtype=q.dtype).masked_fill_(~added, -torch.inf)
     blind = added.amax(dim=-1, keepdim=True) == -torch.inf  # softmax there would be 0/0
-    scores = torch.baddbmm(
-        added.masked_fill(blind, 0.0).expand(rows).flatten(0, 1), *flat, alpha=scale
-    )
-    return (scores.softmax(dim=-1).unflatten(0, q.shape[:2]) @ v).masked_fill(blind, 0.0)
+    weights = (scores + added.masked_fill(blind, 0.0)).softmax(dim=-1)
+    return (weights @ v).masked_fill(blind, 0.0)

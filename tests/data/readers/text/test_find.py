@@ -226,6 +226,10 @@ def test_tmx_is_read_by_its_languages(tmp_path: Path) -> None:
     assert refusal(file, source="en", target="de").startswith(f"{file} is not TMX: mismatched tag")
     file.write_text(TMX.replace(' SYSTEM "tmx14.dtd"', ' [<!ENTITY x "y">]'))
     assert "is not TMX: entities of its own" in refusal(file, source="en", target="de")
+    file.write_text(TMX.replace('"1.0"', '"1.0" encoding="foo"'))
+    assert refusal(file, source="en", target="de") == (
+        f"{file} is not TMX: unknown encoding: foo; save it again"
+    )
 
 
 def test_a_folder_of_configurations_names_one(tmp_path: Path) -> None:

@@ -143,8 +143,7 @@ def _texts(
     found: TextFiles, *, field: str, whole: bool, option: str = "--field"
 ) -> Iterator[str | Problem]:
     if found.form != "txt":
-        parse = lambda value, _: record_text(value, field, option)  # noqa: E731
-        return _records(found, {field}, parse, option)
+        return _records(found, {field}, lambda value, _: record_text(value, field, option), option)
     read = whole_text if whole else line_texts
     return chain.from_iterable(map(read, found.paths))
 

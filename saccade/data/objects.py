@@ -48,7 +48,7 @@ class Objects(NamedTuple):
         return Objects(self.boxes[kept], self.labels[kept], self.ignored[kept])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ObjectRows(LazyRows[Objects]):
     """The objects of many images end to end: those of image i from `starts[i]` to `starts[i + 1]`.
 
@@ -70,8 +70,17 @@ class ObjectRows(LazyRows[Objects]):
                 ignored.append(box.ignored)
             starts.append(len(labels))
         flat = torch.tensor(boxes, dtype=torch.float32).view(-1, 4)
+        numbers = torch.tensor(labels, dtype=torch.long)
         said = torch.tensor(ignored, dtype=torch.bool)
-        return cls(Objects(flat, torch.tensor(labels), said), torch.tensor(starts))
+        return cls(Objects(flat, numbers, said), torch.tensor(starts, dtype=torch.long))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ObjectRows):
+            return NotImplemented
+        mine, others = (*self.every, self.starts), (*other.every, other.starts)
+        return all(map(torch.equal, mine, others))
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.data.images.members import Member
+from saccade.data.objects import NamedBox, ObjectRows
 from saccade.data.packed_rows import BLOCK, PackedRows, Repeats, RowParts, SomeRows
 from saccade.data.readers.images.rows import ImageRow
 
@@ -88,3 +89,11 @@ def test_repeats_are_those_that_a_set_would_find(rows: list[int], alike: bool) -
     repeats = Repeats[int]()
     assert list(repeats.watch(given)) == given
     assert repeats.among(given) == len(given) - len(set(given))
+
+
+def test_objects_of_images_are_equal_where_each_box_and_class_is() -> None:
+    box = NamedBox("cat", 0, 0, 0.5, 0.5)
+    one, same = (ObjectRows.of([(box,), ()], ["cat"]) for _ in range(2))
+    assert one == same
+    assert one != ObjectRows.of([(), (box,)], ["cat"])
+    assert one != [box]

@@ -1,5 +1,6 @@
 """A user's file is the old or the new one, never half of it."""
 
+import errno
 import os
 import resource
 import stat
@@ -53,6 +54,69 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     write_whole(tmp_path / "new.svg", b"new")
     assert (tmp_path / "new.svg").read_bytes() == b"new"
+
+
+def test_two_writers_of_one_file_do_not_tear_it(tmp_path: Path) -> None:
+    place, seen, ended = tmp_path / "look.json", set[bytes](), threading.Event()
+    whole = {mark * 200_000 for mark in (b"a", b"b")}
+    write_whole(place, min(whole))
+
+    def read() -> None:
+        while not ended.is_set():
+            seen.add(place.read_bytes())
+
+    failures = list[OSError]()
+
+    def keep_writing(content: bytes) -> None:
+        try:
+            for _ in range(200):
+                write_whole(place, content)
+        except OSError as error:
+            failures.append(error)
+
+    reader = threading.Thread(target=read)
+    writers = [threading.Thread(target=keep_writing, args=(content,)) for content in whole]
+    for thread in (reader, *writers):
+        thread.start()
+    for writer in writers:
+        writer.join()
+    ended.set()
+    reader.join()
+    assert not failures
+    assert seen <= whole
+    assert [path.name for path in tmp_path.iterdir()] == ["look.json"]
+
+
+def test_a_name_may_be_as_long_as_names_may_be_and_a_new_file_has_usual_rights(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / ("x" * 255)
+    write_whole(place, b"new")
+    assert place.read_bytes() == b"new"
+    (tmp_path / "usual").touch()
+    assert place.stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+@pytest.mark.parametrize("reason", ["EACCES", "EBUSY", "EXDEV"])
+@pytest.mark.parametrize("step", ["open", "replace"])
+def test_where_nothing_may_be_moved_into_its_place_the_file_is_written_over(
+    reason: str, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests may run as root, whom no folder's rights stop."""
+    place, usual = tmp_path / "look.json", getattr(Path, step)
+    place.write_bytes(b"old")
+
+    def refused(self: Path, *arguments: object, **more: object) -> object:
+        if self.name.startswith(".tmp-"):
+            raise OSError(getattr(errno, reason), "no")
+        return usual(self, *arguments, **more)
+
+    monkeypatch.setattr(Path, step, refused)
+    write_whole(place, b"new")
+    assert place.read_bytes() == b"new"
+    with pytest.raises(OSError, match="no"):
+        write_whole(tmp_path / "other.json", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["look.json"]
 
 
 def test_a_pipe_takes_it(tmp_path: Path) -> None:

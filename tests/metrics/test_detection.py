@@ -13,6 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade.data.objects import ObjectRows
 from saccade.errors import ConfigError
 from saccade.metrics import detection
 from saccade.metrics.detection import DetectionScores, FoundObjects, detection_scores
@@ -265,6 +266,9 @@ def test_without_any_object_there_is_nothing_to_measure() -> None:
     crowd = objects_of([([0.0, 0.0, 0.5, 0.5], 0, True)])
     with pytest.raises(ConfigError, match=r"^no object in 1 images, .*: measure on images that"):
         detection_scores([found_of([])], [crowd], torch.tensor([[50, 50]]), CLASSES)
+    packed = ObjectRows.of([(), ()], CLASSES)
+    with pytest.raises(ConfigError, match=r"^no object in 2 images, .*: measure on images that"):
+        detection_scores([found_of([])] * 2, packed, torch.tensor([[50, 50]] * 2), CLASSES)
 
 
 def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:

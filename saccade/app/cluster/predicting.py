@@ -1,15 +1,16 @@
 """`saccade predict RUN big.txt --ray`: a batch job of Ray Data, its answers in the order of input.
 
-Lines of text files, records of JSON Lines and Parquet, or the images of folders; each worker loads
+Lines of text files, records of tables, or the images of folders; each worker loads
 the run once, and answers as a server of that run would. What is not answered yet stays on disk or
 in Ray's own bounded store.
 """
 
 import json as json_format
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,13 +32,17 @@ from saccade.app.kinds.image_files import (
 )
 from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.steps import PredictJob, Steps
+from saccade.data.blocks import blocks
 from saccade.data.images.given import pixels_of
+from saccade.data.readers.text.find import find_texts
+from saccade.data.readers.text.lines import PACKED
 from saccade.data.readers.text.read import text_rows
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError, SaccadeError
 from saccade.train.folder import RunFolder
 
 BATCH = {"text": 256, "image": 32}  # rows that a worker answers together
+STORED, STORED_CHARACTERS = 2_048, 1_000_000  # of texts that go into Ray's store together
 MOST_TOKENS = 100  # that a language model writes for each
 
 
@@ -58,8 +63,8 @@ def predict_with_ray(
 
     Args:
         run: folder of the run.
-        given: files of texts (a text a line, .jsonl or .parquet with a text column), or images and
-            folders of them.
+        given: files of texts (a text a line, or .jsonl, .parquet, .csv … with a text column), or
+            images and folders of them.
         ray: the workers.
         beam: hypotheses kept while decoding, of runs that decode; theirs by default.
         device: cpu, cuda …; auto takes the fastest that a worker has.
@@ -110,7 +115,7 @@ def _print_row(name: str, given: str, answer: dict[str, Any], *, json: bool) -> 
 class NoCounter:
     """Implements `StepCounter`: a batch job counts no steps."""
 
-    def inc(self, amount: float = 1) -> None:
+    def inc(self, amount: int | float = 1) -> None:
         pass
 
 
@@ -145,9 +150,19 @@ class Predictor:
         paths = map(Path, batch.get("path", given))
         rows = [self._read(one, path) for one, path in zip(given, paths)]
         if jobs := [row for row in rows if isinstance(row, BatchJob)]:
-            self._serving.predict(self._model.tool, jobs, self._steps)
+            self._answer(jobs)
         answers = [row.answer if isinstance(row, BatchJob) else row for row in rows]
         return {"given": given, "answer": [json_format.dumps(answer) for answer in answers]}
+
+    def _answer(self, jobs: list[BatchJob]) -> None:
+        """Answer some jobs together, or one by one where one of them is refused in the midst."""
+        try:
+            self._serving.predict(self._model.tool, jobs, self._steps)
+        except (SaccadeError, RequestError) as error:
+            if len(jobs) == 1:
+                jobs[0].answer = {"error": str(error)}
+            for job in jobs if len(jobs) > 1 else ():
+                self._answer([job])
 
     def _read(self, given: str, path: Path) -> BatchJob | dict[str, Any]:
         """A row as the run wants it, or what there is to say of one that it cannot read."""
@@ -176,23 +191,42 @@ class RayRows(NamedTuple):
 
 def _texts(given: tuple[str, ...]) -> RayRows:
     """Lines and records; a first pass of our own refuses bad ones."""
-    ray_data, count, whole = _quiet_data(), 0, None
-    for name in given:
-        path = Path(name)
+    count, paths = 0, [Path(name) for name in given]
+    for name, path in zip(given, paths):
         if not path.is_file():
             raise DataError(f"{name[:200]} is no file; --ray reads files of texts")
         for number, row in enumerate(text_rows(path), start=1):
             if not isinstance(row, str) and row.reason != "empty":
                 raise DataError(f"{row} (line {number}); mend it, or predict without --ray")
             count += 1
-        readers = {".jsonl": ray_data.read_json, ".parquet": ray_data.read_parquet}
-        if path.suffix in readers:
-            data = readers[path.suffix](str(path.resolve())).select_columns(["text"])
-        else:
-            data = ray_data.read_text(str(path.resolve()), drop_empty_lines=False)
-        whole = data if whole is None else whole.union(data)
-    assert whole is not None
-    return RayRows(whole.rename_columns({"text": "given"}), count)
+    data = _read_by_ray(paths[0]) if len(paths) == 1 else None
+    if data is None:
+        data = _stored(paths)  # what is joined by Ray comes out in turns
+    return RayRows(data.rename_columns({"text": "given"}), count)
+
+
+def _read_by_ray(path: Path) -> Any:
+    """A file that Ray reads as we do, on its workers; None of another form."""
+    ray_data, whole = _quiet_data(), str(path.resolve())
+    match "" if path.suffix in PACKED else find_texts(path, "train").form:
+        case "jsonl":
+            return ray_data.read_json(whole).select_columns(["text"])
+        case "parquet":
+            return ray_data.read_parquet(whole).select_columns(["text"])
+        case "txt":
+            return ray_data.read_text(whole, drop_empty_lines=False)
+        case _:
+            return None
+
+
+def _stored(paths: Sequence[Path]) -> Any:
+    """The texts of files one after another, put into Ray's store a block at a time."""
+    pyarrow, put = import_module("pyarrow"), ray_module().put
+    rows = (row for path in paths for row in text_rows(path))
+    texts = (row if isinstance(row, str) else "" for row in rows)
+    sized = blocks(texts, most=STORED, size=len, total=STORED_CHARACTERS)
+    tables = (pyarrow.table({"text": pyarrow.array(block, pyarrow.string())}) for block in sized)
+    return _quiet_data().from_arrow_refs([put(table) for table in tables])
 
 
 def _images(given: tuple[str, ...]) -> RayRows:

@@ -1,5 +1,6 @@
 """Predicting with workers of Ray on this machine, for real: the same answers in the same order."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image
 
 import saccade
+from saccade.app.cluster.predicting import Predictor
 
 pytest.importorskip("ray.data")
 
@@ -61,3 +63,37 @@ def test_of_images_the_same_is_known_as_without_ray_and_a_damaged_one_is_passed_
         assert row == expected
     assert "07.png: damaged image" in found.stderr
     assert found.stderr.splitlines()[-1] == "saccade: 1 of 40 could not be read"
+
+
+@pytest.mark.slow
+def test_files_of_any_form_are_read_one_after_another_as_without_ray(
+    understander: Path, tmp_path: Path
+) -> None:
+    texts = [f"a dog, {'runs ' * (number % 4)}{number} ." for number in range(12)]
+    records = [{"id": number, "text": text} for number, text in enumerate(texts)]
+    lines = "".join(f"{json.dumps(record)}\n" for record in records)
+    (tmp_path / "a.csv").write_text(
+        "text,id\n" + "".join(f'"{text}",{number}\n' for number, text in enumerate(texts))
+    )
+    (tmp_path / "b.json").write_text(json.dumps(records, indent=1))
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "d.csv").write_text("text\n")  # nothing but its first line
+    (tmp_path / "e.jsonl").write_text(lines)
+    (tmp_path / "f.txt").write_text("".join(f"{text}\r\n" for text in texts))
+    files = [str(file) for file in sorted(tmp_path.iterdir())]
+    ended = predict(str(understander), *files, "--ray", "--json")
+    assert ended.returncode == 0, ended.stderr
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [row["source"] for row in rows] == texts * 5
+    assert [row["text"] for row in rows[:12]] == [row["text"] for row in rows[48:]]
+
+
+def test_a_row_that_is_refused_while_others_are_answered_does_not_end_the_job(filler: Path) -> None:
+    worker = Predictor(str(filler), "cpu", None)
+    texts = ["the ___ dog eats .", "no blank here", "the dog ___ ."]
+    (alone,) = worker({"given": texts[:1]})["answer"]
+    first, refused, last = worker({"given": texts})["answer"]
+    assert first == alone
+    assert "text" in json.loads(last)
+    assert list(json.loads(refused)) == ["error"]
+    assert "blank" in json.loads(refused)["error"]

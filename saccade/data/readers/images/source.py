@@ -14,6 +14,10 @@ from saccade.data.readers.text.lines import MAX_DOCUMENT, document, lines, lines
 from saccade.errors import DataError
 
 ANNOTATIONS = "annotations"
+BESIDE_IMAGES = (
+    ANNOTATIONS,
+    "questions",
+)  # folders of tables; CLEVR's images lie beside the latter
 _YEAR = re.compile(r"_?\d{4}$")
 _PREFIX = re.compile(r"^(captions|instances)_")
 _IMAGES = ("", "images", "image", "imgs", "img")
@@ -95,9 +99,10 @@ def table_source(tree: Tree, entry: TableFile, *, whole: bool) -> TableSource:
 
 def single_source(data: Path) -> TableSource:
     """One file that was given by itself: COCO's images lie beside the folder of its annotations."""
-    beside = data.absolute().parent.name == ANNOTATIONS
-    root = data.absolute().parent.parent if beside else data.parent
-    name = join(ANNOTATIONS if beside else "", data.name)
+    above = data.absolute().parent
+    beside = above.name in BESIDE_IMAGES
+    root = above.parent if beside else data.parent
+    name = join(above.name if beside else "", data.name)
     return table_source(Folder(root), table_file(data.name, "", name), whole=True)
 
 

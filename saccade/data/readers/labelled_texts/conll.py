@@ -45,12 +45,13 @@ class TaggedFile:
     tagged: bool = field(default=True, init=False)
     passed_over: Counter[str] = field(default_factory=Counter[str], init=False)
     width: int = field(default=0, init=False)  # in columns, as the first word has it
-    universal: bool = field(default=False, init=False)
+    form: str = field(default="plain", init=False)
 
     def rows(self) -> Iterator[LabelledText | Problem]:
         """Each sentence."""
-        name, self.universal = str(self.file.path), is_universal(self.file)
-        usual = _COLUMNS["universal" if self.universal else "2012" if self._is_2012() else "plain"]
+        name, universal = str(self.file.path), is_universal(self.file)
+        self.form = "universal" if universal else "2012" if self._is_2012() else "plain"
+        usual = _COLUMNS[self.form]
         word = self._place(self.columns.text, usual[0])
         tag = self._place(self.columns.label, usual[1])
         for block in _blocks(self.file):
@@ -62,6 +63,10 @@ class TaggedFile:
                     yield self._sentence(found, word, tag, f"{name}:{block[0][0]}")
             except BadRow as bad:
                 yield Problem(name, block[0][0], str(bad))
+
+    @property
+    def universal(self) -> bool:
+        return self.form == "universal"
 
     def _is_2012(self) -> bool:
         """Whether it has CoNLL-2012's marks of documents; no blank line at all is another form."""
@@ -77,6 +82,8 @@ class TaggedFile:
     def _rows(self, block: Lines) -> list[list[str]] | Problem:
         """The columns of each word, or which line is bad."""
         rows: list[list[str]] = []
+        if self.form == "2012":  # whose sentences have a column more for each of their verbs
+            self.width = 0
         for number, line in block:
             try:
                 if isinstance(line, BadRow):

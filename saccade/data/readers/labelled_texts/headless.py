@@ -1,5 +1,7 @@
 """Tables whose first line is a row: forms in which well-known data sets are given out.
 
+Their columns have numbers, too, of which the user may choose others.
+
 fastText            __label__pos a fine film         (a .txt file)
 AG News, Yelp …     "3","A title","A description"    (a .csv file; names of classes in classes.txt)
 STS benchmark       genre, file, year, number, score, sentence, sentence   (tabs, though named .csv)
@@ -61,21 +63,23 @@ def _numbered_classes(path: Path) -> Table:
         if names and not (label.isdecimal() and 1 <= int(label) <= len(names)):
             raise BadRow(f"no such class: {label[:40]!r}, and {CLASSES} names {len(names)}")
         said = names[int(label) - 1] if names else label
-        return {"label": said, "text": " ".join(filter(None, texts))}
+        numbered = dict(zip(table.names, (said, *texts)))
+        return {"label": said, "text": " ".join(filter(None, texts)), **numbered}
 
-    return Table(["label", "text"], table.rows, record)
+    return Table(["label", "text", *table.names], table.rows, record)
 
 
 def _sts(path: Path) -> Table:
     """Rows of seven columns, or of nine where sources are named."""
+    numbers = by_number(len(STS))
 
     def record(raw: bytes | None) -> dict[str, Any]:
         cells = filled(text_of(raw)).split("\t")
         if len(cells) < len(STS):
             raise BadRow(f"not {len(STS)} columns: {len(cells)} found")
-        return dict(zip(STS, cells))
+        return {**dict(zip(STS, cells)), **dict(zip(numbers, cells))}
 
-    return Table(list(STS), lines(path), record)
+    return Table([*STS, *numbers], lines(path), record)
 
 
 FORMS: dict[str, Callable[[Path], Table]] = {

@@ -29,6 +29,7 @@ TEXT_FORMS = ("txt", "csv", "jsonl", "json", "parquet", "arrow", "tar")
 _ALSO_TEXT = ("tokens", "raw")  # wiki.train.tokens, as WikiText is given out
 NOT_TEXT = ("tsv", "tmx")  # a single file of any other ending is read as plain text
 
+_BESIDE = ("csv", "json", "tmx")  # which often lie beside data of another form
 ARCHIVES = ("zip", "tgz", "rar", "7z")
 _KNOWN_ORDERS = (("source", "target"), ("src", "tgt"), ("src", "trg"))
 _NAMELESS = ""  # what is named after no split
@@ -82,6 +83,7 @@ def find_texts(data: Path, split: str) -> TextFiles:
             raise DataError(f"{data}: texts are not read from .{ending}; give {any_of(TEXT_FORMS)}")
         return TextFiles(ending if ending in TEXT_FORMS else "txt", (data,))
     likely = [e for e in split_entries(data) if e.ending in TEXT_FORMS]
+    likely = _without_those_beside(split, likely, [[form] for form in TEXT_FORMS])
     return _table(data, _of_split(data, split, likely, TEXT_FORMS))
 
 
@@ -108,6 +110,8 @@ def find_pairs(data: Path, split: str, *, source: str, target: str) -> TextFiles
     likely = [e for e in entries if e.ending in PAIR_FORMS or _speaks(e, source, target)]
     tabbed = map(_as_table, entries)
     likely = likely or [e for e in tabbed if e.ending == "tsv"]
+    orders = [(source, target)] if source else _KNOWN_ORDERS
+    likely = _without_those_beside(split, likely, [*([form] for form in PAIR_FORMS), *orders])
     forms = (*PAIR_FORMS, *((source, target) if source else ()))
     mine = _of_split(data, split, likely, forms)
     tables = [e for e in mine if e.ending in PAIR_FORMS]
@@ -187,14 +191,19 @@ def split_entries(folder: Path) -> list[NamedFile]:
     if saved:
         return saved
     entries = [_as_part(entry) for entry in folder_entries(folder) if not _about(entry)]
-    known = any(entry.ending in (*PAIR_FORMS, *TEXT_FORMS) for entry in entries)
+    forms = {*PAIR_FORMS, *TEXT_FORMS}
+    known = any(e.ending in forms and (e.ending not in _BESIDE or _is_split(e)) for e in entries)
     below = folder / "data"
     return split_entries(below) if not known and below.is_dir() else entries
 
 
 def _about(entry: NamedFile) -> bool:
     """Whether a .json says something of the data: it holds some if it is named after a split."""
-    return entry.ending == "json" and not any(fitting_stems(s, [entry.stem]) for s in SPLITS)
+    return entry.ending == "json" and not _is_split(entry)
+
+
+def _is_split(entry: NamedFile) -> bool:
+    return any(fitting_stems(split, [entry.stem]) for split in SPLITS)
 
 
 def _as_part(entry: NamedFile) -> NamedFile:
@@ -264,6 +273,18 @@ def _ways(folder: Path, split: str, likely: Sequence[NamedFile]) -> str:
     if split not in LEARNT_FROM and others:
         return f"pass another as the split, such as {others[0]!r}, or give one file as the data"
     return "or give one file as the data"
+
+
+def _without_those_beside(
+    split: str, likely: Sequence[NamedFile], whole: Sequence[Sequence[str]]
+) -> Sequence[NamedFile]:
+    """The files without what may only lie beside data, where others are a split: a `whole` form."""
+    others = [e for e in likely if e.ending not in _BESIDE]
+    stems = fitting_stems(split, (e.stem for e in others))
+    if split == "train" and _nameless({e.stem for e in others}):
+        stems = [_NAMELESS]
+    endings = {e.ending for e in others if e.stem in stems}
+    return others if any(endings.issuperset(form) for form in whole) else likely
 
 
 def _table(folder: Path, mine: Sequence[NamedFile]) -> TextFiles:

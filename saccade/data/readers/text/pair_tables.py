@@ -71,14 +71,15 @@ def _in_header(name: str, cells: Sequence[str], asked: Names) -> tuple[str, str]
     cells = [cell.strip() for cell in cells]
     if (found := pair_names(cells, asked)) is not None:
         return found
-    languages = languages_among(cells)
-    if len(languages) < 2 or len(languages) < len(cells) == 2:
+    languages, usual = languages_among(cells), pair_names(cells, ())
+    if not usual and (len(languages) < 2 or len(languages) < len(cells) == 2):
         return None
     refuse_unknown_order(f"{printable(name)}:1", languages, asked)
     source, target = asked[0]
+    hint = "--source {} --target {}".format(*usual) if usual else order_hint(languages)
     raise DataError(
         f"{printable(name)}:1 has the columns {shown_keys(cells)}, and not both {source!r} and "
-        f"{target!r}; {order_hint(languages)} would name two of them"
+        f"{target!r}; {hint} would name two of them"
     )
 
 

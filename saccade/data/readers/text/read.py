@@ -143,17 +143,23 @@ def _texts(
     found: TextFiles, *, field: str, whole: bool, option: str = "--field"
 ) -> Iterator[str | Problem]:
     if found.form != "txt":
-        return _records(found, {field}, lambda value, _: record_text(value, field, option))
+        return _records(found, {field}, lambda value, _: record_text(value, field, option), option)
     read = whole_text if whole else line_texts
     return chain.from_iterable(map(read, found.paths))
 
 
 def _records(
-    found: TextFiles, wanted: set[str], parse: Callable[[object, str], Row]
+    found: TextFiles, wanted: set[str], parse: Callable[[object, str], Row], option: str = ""
 ) -> Iterator[Row | Problem]:
     """What `parse` makes of each record of all files; it is told where it is, too."""
     for path in found.paths:
         table, name = _RECORDS[found.form](path, wanted), str(path)
+        if table.names and not wanted & set(table.names):
+            way_out = f"name yours with {option}" if option else "give one of them that name"
+            raise DataError(
+                f"{printable(name)}:1 names no column {' or '.join(map(repr, sorted(wanted)))}; it "
+                f"has {shown_keys(table.names)}; {way_out}"
+            )
 
         def row(raw: Any, n: int, table: Table = table, name: str = name) -> Row | None:
             record = table.record(raw)
@@ -162,19 +168,9 @@ def _records(
         yield from parse_rows(table.rows, name, row, first=table.first)
 
 
-def _comma_records(path: Path, wanted: set[str]) -> Table:
-    table = comma_table(lines(path), str(path))
-    if not wanted & set(table.names):
-        raise DataError(
-            f"{printable(path)}:1 names no column {' or '.join(map(repr, sorted(wanted)))}; it has "
-            f"{shown_keys(table.names)}; name yours with --field"
-        )
-    return table
-
-
 # Rows of a file by its form, and what makes a record of each; columns are the wanted ones.
 _RECORDS: dict[str, Callable[[Path, set[str]], Table]] = {
-    "csv": _comma_records,
+    "csv": lambda path, wanted: comma_table(lines(path), str(path)),
     "json": lambda path, wanted: Table([], json_rows(path), json_row),
     "jsonl": lambda path, wanted: Table([], lines(path), json_line),
     "parquet": lambda path, wanted: Table([], parquet_rows(path, wanted), whole_row),

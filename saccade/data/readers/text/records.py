@@ -35,6 +35,7 @@ USUAL_PAIRS = (
     *(("prompt", "completion"), ("prompt", "response"), ("article", "highlights")),
     *(("document", "summary"), ("text", "summary"), ("text", "translation")),
 )
+_SAME = USUAL_PAIRS[:3]  # of a table beside parallel files, whose endings were asked for
 _NAMED = 5  # keys shown in a reason
 
 
@@ -103,13 +104,16 @@ def fields_of(value: object) -> dict[str, Any]:
 
 
 def pair_names(names: Sequence[str], asked: Names) -> tuple[str, str] | None:
-    """Those of a pair's two columns or keys, if they are there."""
+    """Those of a pair's two columns or keys, if they are there: as asked for, else usual ones."""
     for source, target in asked:
         places = place_of(source, names), place_of(target, names)
         if places[0] is not None and places[1] is not None:
             return names[places[0]], names[places[1]]
+        if places != (None, None) or source.isdecimal():
+            return None
     small = {name.strip().lower(): name for name in reversed(names)}
-    usual = (pair for pair in USUAL_PAIRS if pair[0] in small and pair[1] in small)
+    known = _SAME if asked else USUAL_PAIRS
+    usual = (pair for pair in known if pair[0] in small and pair[1] in small)
     return next(((small[source], small[target]) for source, target in usual), None)
 
 

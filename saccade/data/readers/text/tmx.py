@@ -65,7 +65,7 @@ def tmx_pairs(path: Path, asked: Names) -> Iterator[tuple[str, str] | Problem]:
                 units.parser.Parse(chunk)
                 yield from _taken(units, name, asked)
             units.parser.Parse(b"", True)
-    except (expat.ExpatError, BadRow, ValueError) as error:
+    except (expat.ExpatError, BadRow, ValueError, LookupError) as error:
         raise DataError(
             f"{printable(name)} is not TMX: {printable(error)}; save it again"
         ) from None

@@ -140,16 +140,29 @@ bc/cctv 0 1 the DT (NP* - - - A (DATE* * -
 bc/cctv 0 2 summer NN *) - - - A *) * -
 bc/cctv 0 3 Rome NNP * - - - A (GPE) * -
 
+bc/cctv 0 0 We PRP (TOP(S(NP*) - - - A * (ARG0*) * -
+bc/cctv 0 1 go VBP (VP* go 01 1 A * (V*) * -
+bc/cctv 0 2 eat VB (VP*)))) eat 01 1 A * * (V*) -
+
+bc/cctv 0 0 Rome NNP (TOP*) - - - A (GPE) -
+
+bc/cctv 0 0 We PRP (TOP(NP* - - - A * -
+bc/cctv 0 1 two CD *)) - - - A (CARDINAL) * -
+
 #end document
 """
 
 
 def test_ontonotes_is_read_by_its_marks_of_documents(tmp_path: Path) -> None:
     (tmp_path / "train.gold_conll").write_text(ONTONOTES)
-    read = read_labelled_texts(tmp_path, "train")
-    assert read.rows[0].words == ("In", "the", "summer", "Rome")
-    assert read.rows[0].label == ("O", "B-DATE", "I-DATE", "B-GPE")
-    read = read_labelled_texts(tmp_path, "train", TextColumns(label="5"))
+    read = read_labelled_texts(tmp_path, "train", skip_bad=1)
+    assert [(row.words, row.label) for row in read.rows] == [
+        (("In", "the", "summer", "Rome"), ("O", "B-DATE", "I-DATE", "B-GPE")),
+        (("We", "go", "eat"), ("O", "O", "O")),
+        (("Rome",), ("B-GPE",)),
+    ]
+    assert [(one.line, one.reason) for one in read.problems] == [(14, "not 12 columns: 13 found")]
+    read = read_labelled_texts(tmp_path, "train", TextColumns(label="5"), skip_bad=1)
     assert read.rows[0].label == ("IN", "DT", "NN", "NNP")
 
 

@@ -41,6 +41,22 @@ def test_ag_news_is_read_with_the_names_of_its_classes(tmp_path: Path) -> None:
     assert "train.csv:1: no such class: '3', and classes.txt names 2" in told
 
 
+def test_columns_of_known_forms_may_be_given_by_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "train.csv"
+    file.write_text('"3","Wall St. Bears","Short-sellers\\nx"\n"1","World news","y"\n')
+    (tmp_path / "classes.txt").write_text("World\nSports\nBusiness\n")
+    for text, expected in (("2", "Wall St. Bears"), ("3", "Short-sellers x")):
+        read = read_labelled_texts(file, "train", TextColumns(text=text, label="1"))
+        assert (read.rows[0].texts, read.labels) == ((expected,), ["Business", "World"])
+    sts = "main\tMSRvid\t2012\t0001\t{}\ta plane\tone plane\n"
+    file.write_text(sts.format("5.000") + sts.format("2.5"))
+    read = read_labelled_texts(file, "train", TextColumns(text="6", second="7", label="5"))
+    assert [(row.texts, row.label) for row in read.rows] == [
+        (("a plane", "one plane"), 5.0),
+        (("a plane", "one plane"), 2.5),
+    ]
+
+
 def test_the_sts_benchmark_is_read_as_it_is_given_out(tmp_path: Path) -> None:
     row = 'main\tMSRvid\t2012\t0001\t{}\tA "plane is here.\tA plane.{}\n'
     (tmp_path / "sts-train.csv").write_text(row.format("5.000", "") + row.format(2.5, "\ts\tt"))

@@ -165,6 +165,40 @@ def test_two_forms_of_one_split_are_refused(tmp_path: Path, names: tuple[str, ..
     assert f"has {', '.join(sorted(names))} for one split; keep one of them" in told
 
 
+@pytest.mark.parametrize("beside", ["train.csv", "train.json", "notes_train.csv"])
+@pytest.mark.parametrize("name", ["train.txt", "train.jsonl"])
+def test_csv_and_json_beside_texts_of_another_form_are_left_alone(
+    tmp_path: Path, name: str, beside: str
+) -> None:
+    (tmp_path / name).write_text('{"text": "a"}\n')
+    fill(tmp_path, beside)
+    assert len(read_texts(tmp_path, "train").texts) == 1
+
+
+@pytest.mark.parametrize("beside", ["train.csv", "train.json", "train.tmx", "my.train.csv"])
+def test_csv_json_and_tmx_beside_parallel_files_are_left_alone(tmp_path: Path, beside: str) -> None:
+    fill(tmp_path, "train.en", "train.fr", "valid.src", "valid.tgt", beside, "valid.csv")
+    read = read_pairs(tmp_path, "train", source="en", target="fr")
+    assert read.pairs == [("train.en", "train.fr")]
+    assert read_pairs(tmp_path, "valid").pairs == [("valid.src", "valid.tgt")]
+
+
+def test_half_a_pair_does_not_hide_csv_beside_it(tmp_path: Path) -> None:
+    fill(tmp_path, "train.en", "valid.en", "valid.fr")
+    (tmp_path / "train.csv").write_text("en,fr\na,b\n")
+    assert "has train.csv, train.en for one split; keep one" in refusal(
+        tmp_path, source="en", target="fr"
+    )
+    assert refusal(tmp_path).endswith("--source en --target fr")
+
+
+def test_a_table_about_the_data_does_not_hide_them_in_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    fill(tmp_path / "data", "train.txt")
+    fill(tmp_path, "sizes.csv")
+    assert read_texts(tmp_path, "train").texts == ["train.txt"]
+
+
 def test_opus_is_read_as_it_is_given_out(tmp_path: Path) -> None:
     fill(tmp_path, "Books.de-en.de", "Books.de-en.en", "Books.de-en.ids", "README", "LICENSE")
     assert refusal(tmp_path) == (
@@ -226,6 +260,10 @@ def test_tmx_is_read_by_its_languages(tmp_path: Path) -> None:
     assert refusal(file, source="en", target="de").startswith(f"{file} is not TMX: mismatched tag")
     file.write_text(TMX.replace(' SYSTEM "tmx14.dtd"', ' [<!ENTITY x "y">]'))
     assert "is not TMX: entities of its own" in refusal(file, source="en", target="de")
+    file.write_text(TMX.replace('"1.0"', '"1.0" encoding="foo"'))
+    assert refusal(file, source="en", target="de") == (
+        f"{file} is not TMX: unknown encoding: foo; save it again"
+    )
 
 
 def test_a_folder_of_configurations_names_one(tmp_path: Path) -> None:

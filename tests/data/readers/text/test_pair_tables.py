@@ -1,8 +1,11 @@
 """Tables with first lines that name columns and ones that are rows; lists of JSON; texts of CSV."""
 
+import json
+
 import pytest
 
 from saccade.data.readers import read_pairs, read_texts
+from saccade.data.readers.text.read import text_rows
 from tests.data.readers.text.test_read import Write, pairs, refusal, write
 
 __all__ = ["write"]  # a fixture
@@ -26,11 +29,43 @@ def test_a_header_of_languages_is_no_pair(write: Write, header: str) -> None:
     )
 
 
-@pytest.mark.parametrize("header", ["Source\tTarget", "src\ttgt", "note\tinput\toutput"])
+@pytest.mark.parametrize("header", ["Source\tTarget", "src\ttgt", "note\tsrc\ttrg"])
 def test_a_header_that_tells_the_order_is_read(write: Write, header: str) -> None:
+    """Also where endings of parallel files were asked for, which other splits have."""
     row = "7\ta\tb" if header.count("\t") > 1 else "a\tb"
     folder = write(train_tsv=f"{header}\n{row}\n".encode())
     assert read_pairs(folder, "train").pairs == pairs(folder).pairs == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "header"),
+    [
+        (("inptu", "output"), "input,output"),
+        (("en", "de"), "question,answer"),
+        (("text", "target"), "source,target"),
+        (("3", "2"), "source,target"),
+    ],
+)
+@pytest.mark.parametrize("form", ["tsv", "csv", "jsonl"])
+def test_names_that_are_not_found_are_refused_and_not_passed_over(
+    write: Write, asked: tuple[str, str], header: str, form: str
+) -> None:
+    first, second = header.split(",")
+    rows = [["note", first, second], ["7", "a", "b"]]
+    if form == "jsonl":
+        folder = write(train_jsonl=json.dumps(dict(zip(*rows))).encode())
+        told = f"1: missing key: no {asked[0]!r}"
+    else:
+        mark = "\t" if form == "tsv" else ","
+        raw = "".join(f"{mark.join(row)}\n" for row in rows).encode()
+        folder = write(train_tsv=raw) if form == "tsv" else write(train_csv=raw)
+        told = (
+            f"{folder}/train.{form}:1 has the columns 'note', {first!r}, {second!r}, and not both "
+            f"{asked[0]!r} and {asked[1]!r}; --source {first} --target {second} would name two of "
+            "them"
+        )
+    assert told in refusal(lambda: read_pairs(folder, "train", source=asked[0], target=asked[1]))
+    assert read_pairs(folder, "train").pairs == [("a", "b")]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +122,7 @@ def test_texts_of_csv_are_read_by_the_name_of_a_column(write: Write) -> None:
     assert read_texts(folder, "train").texts == ["a, b", "c"]
     assert refusal(lambda: read_texts(folder, "train", field="body")) == (
         f"{folder}/train.csv:1 names no column 'body'; it has 'id', 'text'; name yours with --field"
+    )
+    assert refusal(lambda: list(text_rows(folder / "train.csv", field="body"))).endswith(
+        "names no column 'body'; it has 'id', 'text'; give one of them that name"
     )

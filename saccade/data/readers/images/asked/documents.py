@@ -91,6 +91,11 @@ def _answers(source: TableSource) -> dict[Any, list[str]]:
     """What was answered to each question, by its id."""
     path = PurePosixPath(source.entry.name)
     beside = _KIND.sub("", path.name).replace("questions", _ANSWERED_BY)
+    if beside == path.name:
+        raise DataError(
+            f"{source.file.name} has questions without answers; write 'answer' into each, or name "
+            "a split that has answers"
+        )
     entry = table_file(beside, source.entry.folder, str(path.with_name(beside)))
     try:
         found = table_source(source.tree, entry, whole=source.whole)

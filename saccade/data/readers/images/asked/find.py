@@ -15,7 +15,7 @@ from saccade.data.readers.images.asked.forms import ASKED_FORMS, AskedForm
 from saccade.data.readers.images.asked.tables import TABLES
 from saccade.data.readers.images.named import holds_images
 from saccade.data.readers.images.source import (
-    ANNOTATIONS,
+    BESIDE_IMAGES,
     TableFile,
     TableSource,
     single_source,
@@ -32,7 +32,7 @@ from saccade.printable import printable
 WHOLE = ""  # the name of what is named after no split
 ENDINGS = ", ".join(f".{form}" for form in TABLES)
 _SAID = ("metadata", "annotations", "balanced")
-_BELOW = (ANNOTATIONS, "data")
+_BELOW = (*BESIDE_IMAGES, "data")
 _YEAR = re.compile(r"(?<=[a-z])_?\d{4}$")
 _NOT_ASKED = ("captions", "instances", "person_keypoints", "panoptic", "stuff", "image_info")
 

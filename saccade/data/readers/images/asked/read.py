@@ -4,6 +4,7 @@ Any number of rows may be about one image. What is wrong with a row is told with
 rest of the rows about its image stay.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +22,8 @@ from saccade.data.readers.report import Problem, RowsRead, collect, counted, lis
 from saccade.data.readers.stems import SPLITS, fitting_stems, one_stem
 from saccade.errors import DataError
 from saccade.printable import printable
+
+_USUAL = {name for names in SPLITS.values() for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +87,12 @@ def asked_splits(data: Path, form: AskedForm[Any]) -> list[str]:
 def _image_folders(source: TableSource, split: str) -> list[str]:
     """Where images of a split lie, by its name, or by COCO's: train2014."""
     usual = next((names for names in SPLITS.values() if split in names), (split,))
-    said = SUBSET.search(Path(source.entry.name).name)
+    file = Path(source.entry.name).name
+    said = SUBSET.search(file)
+    words = [word for word in re.split(r"[._-]", file.lower()) if word in _USUAL]
     held = [name for name in source.tree.folders(source.entry.folder) if SUBSET.fullmatch(name)]
     mine = [name for name in held if name.startswith(usual)]
-    return [*dict.fromkeys([*([said[0]] if said else []), *mine]), *usual]
+    return [*dict.fromkeys([*([said[0]] if said else []), *mine, *words]), *usual]
 
 
 def _rows(

@@ -105,7 +105,8 @@ def _table(source: TableSource) -> Table:
 
 
 def _is_number(cell: str) -> bool:
-    return cell.strip().replace(".", "", 1).isdecimal() or not cell.strip()
+    bare = cell.strip()
+    return not bare or bare.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 def _box_columns(names: Sequence[str]) -> tuple[tuple[str, ...], Notation]:

@@ -37,7 +37,7 @@ def find_yolo(tree: Tree, base: str, yaml: str = "") -> dict[str, YoloBoxes]:
     for name in [yaml] if yaml else tree.files(base):
         if name.lower().endswith(YAML):
             about = little_yaml(_text(tree, join(base, name)))
-            if about.keys() & {"names", "train", "val"}:
+            if about.keys() & {"names", "train", "val", "kpt_shape"}:
                 yaml = name
                 break
     else:
@@ -113,7 +113,8 @@ def _by_folders(tree: Tree, base: str, names: YoloNames) -> dict[str, YoloBoxes]
         found = {"": whole}
     parts: dict[str, YoloBoxes] = {}
     for stem, folder in found.items():
-        mine = names if names.names else _named(tree, folder)
+        near = names if names.names else _named(tree, folder)
+        mine = replace(near, keypoints=names.keypoints)
         images = list(images_below(tree, folder))
         name = printable(join(str(tree.path), folder))
         if images and (stem in ("", "train") or _labelled(tree, images)):

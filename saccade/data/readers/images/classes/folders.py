@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from saccade.data.images.members import Member
+from saccade.data.readers.images.named import images_below
 from saccade.data.readers.images.rows import ENDINGS, ImageRow
 from saccade.data.readers.images.split_folders import FLAT
 from saccade.data.readers.images.tree import Tree, join
@@ -65,7 +66,7 @@ class ClassFolders:
     def listed(self) -> dict[str, str]:
         """The split of each image that lists beside the folders tell, by its name below them."""
         above = self.folder.rpartition("/")[0]
-        names, learnt = (_by_number(self.tree.member(join(above, name))) for name in _LISTS)
+        names, learnt = (_by_number(self.tree, join(above, name)) for name in _LISTS)
         told = {"1": "train", "0": "test"}
         return {names[n]: told[flag] for n, flag in learnt.items() if n in names and flag in told}
 
@@ -129,8 +130,12 @@ class ClassFolders:
                 yield folder, BadRow("empty class: no image in it; fill it or take it away"), label
 
 
-def _by_number(file: Member | None) -> dict[str, str]:
+def _by_number(tree: Tree, name: str) -> dict[str, str]:
     """What a list has for each number, in lines like `1 001.Auk/a.jpg`; nothing without a list."""
+    try:
+        file = tree.member(name)
+    except BadRow as bad:
+        raise DataError(f"{printable(join(str(tree.path), name))} cannot be read: {bad}") from None
     lines = file.read().decode(errors="replace").split("\n") if file else []
     parted = (line.partition(" ") for line in lines)
     return {number: told.strip() for number, _, told in parted}
@@ -139,10 +144,9 @@ def _by_number(file: Member | None) -> dict[str, str]:
 def _foreign(tree: Tree, folders: list[str]) -> str:
     """What there is instead of images, where there is no image at all; "" if nothing is known."""
     files = [name for folder in folders for name in tree.files(folder)]
-    if any(name.lower().endswith(ENDINGS) for name in files):
-        return ""
     for pattern, what in _FOREIGN.items():
-        if found := [name for name in files if pattern.search(name)]:
+        found = [name for name in files if pattern.search(name)]
+        if found and not any(any(images_below(tree, folder)) for folder in folders):
             return f"has {listed(found[:3])}: {what}, which is not read"
     return ""
 

@@ -111,6 +111,15 @@ FORMS: dict[str, Files] = {
         ),
         "questions/images/train/C_1.png": IMAGE,
     },
+    "CLEVR with its scenes": {
+        "questions/CLEVR_train_questions.json": packed(
+            [{"image_filename": "C_1.png", "question": "what colour?", "answer": "red"}]
+        ),
+        "questions/CLEVR_val_questions.json": packed([]),
+        "scenes/CLEVR_train_scenes.json": packed({"scenes": []}),
+        "images/train/C_1.png": IMAGE,
+        "images/val/C_1.png": IMAGE,
+    },
     "TextVQA": {
         "TextVQA_0.5.1_train.json": packed(
             {"data": [{"image_id": "00f2", "question": "what colour?", "answers": ["red"]}]}
@@ -137,6 +146,29 @@ def test_other_sets_are_read_as_they_are_given_out(form: str, tmp_path: Path) ->
     read = read_asked(data, "train", QUESTIONS)
     assert read.items == [ImageQuestion(0, "what colour?", ("red",))]
     assert "val" not in read.images[0].image.name.removeprefix(str(tmp_path))
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_a_file_of_clevr_finds_its_images_beside_its_folder(split: str, tmp_path: Path) -> None:
+    name = f"questions/CLEVR_{split}_questions.json"
+    row = {"image_filename": "C_1.png", "question": "what colour?", "answer": "red"}
+    images = {f"images/{one}/C_1.png": IMAGE for one in ("train", "val")}
+    data = in_folder(tmp_path, {name: packed({"questions": [row]}), **images})
+    (image,) = read_asked(data / name, "train", QUESTIONS).images
+    assert image.image.name == f"{data}/images/{split}/C_1.png"
+
+
+def test_questions_without_answers_in_a_file_that_names_no_questions_are_told_so(
+    tmp_path: Path,
+) -> None:
+    asked = [{"image_id": 9, "question": "what colour?", "question_id": 9000}]
+    data = in_folder(tmp_path, {"train.json": packed({"questions": asked})})
+    with pytest.raises(DataError) as raised:
+        items(data)
+    assert str(raised.value).endswith(
+        "train.json has questions without answers; write 'answer' into each, or name a split that "
+        "has answers"
+    )
 
 
 def test_a_bad_row_is_told_by_its_place_in_the_list(tmp_path: Path) -> None:

@@ -107,6 +107,15 @@ def test_an_image_may_have_no_object_and_a_group_is_ignored(tmp_path: Path) -> N
     assert [(box.label, box.ignored) for box in row.extras["objects"]] == [("/m/1", True)]
 
 
+def test_a_first_box_over_the_edge_is_no_line_of_names(tmp_path: Path) -> None:
+    raw = b"a.png,-1,0,20,10,cat\nb.png,0,-0.5,9,9,dog\n"
+    read = read_boxes(in_folder(tmp_path, {"x.csv": raw, **pictures(TRAIN)}), "train")
+    assert boxes(read) == {
+        "a.png": [("cat", 0, 0, 0.5, 0.5)],
+        "b.png": [("dog", 0, 0, 0.225, 0.45)],
+    }
+
+
 def test_a_bad_row_is_told_by_its_line(tmp_path: Path) -> None:
     rows = [
         "a.png,40,20,cat,0,0,9,9",

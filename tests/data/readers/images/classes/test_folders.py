@@ -120,6 +120,25 @@ def test_forms_that_are_not_read_are_known_and_the_way_out_is_named(
     )
 
 
+@pytest.mark.parametrize("beside", ["boxes.mat", "train.pkl", "features.npy", "digits.h5"])
+def test_arrays_beside_images_deeper_in_a_class_are_left_alone(beside: str, tmp_path: Path) -> None:
+    data = labelled(tmp_path, "cat/tom/1.png", "dog/rex/1.png")
+    (data / beside).write_bytes(b"\0")
+    assert read_labelled(data, "train").labels == ["cat", "dog"]
+
+
+def test_a_list_that_is_a_link_out_of_the_data_is_refused(tmp_path: Path) -> None:
+    data = labelled(tmp_path, "images/001.Auk/a.png")
+    (tmp_path / "images.txt").write_text("1 001.Auk/a.png\n")
+    (data / "images.txt").symlink_to(tmp_path / "images.txt")
+    with pytest.raises(DataError) as raised:
+        read_labelled(data, "train")
+    assert str(raised.value) == (
+        f"{data}/images.txt cannot be read: outside the data: 'images.txt' is a link that leads "
+        "out of it; copy the file into it"
+    )
+
+
 def test_lists_beside_the_folders_part_the_images(tmp_path: Path) -> None:
     """As CUB-200 is given out."""
     images = ["001.Auk/a.png", "001.Auk/b.png", "002.Owl/a.png", "002.Owl/b.png"]

@@ -6,6 +6,7 @@ in Ray's own bounded store.
 """
 
 import json as json_format
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -80,7 +81,8 @@ def predict_with_ray(
     of_worker = {"run": str(Path(run).resolve()), "device": device, "beam": beam}
     name = "source" if kind.serving.takes == "text" else "file"
     failed = 0
-    with connected(ray), counting("predicting") as progress:
+    shown = not sys.stdout.isatty()  # answers are
+    with connected(ray), counting("predicting", shown=shown) as progress:
         rows = _texts(given) if kind.serving.takes == "text" else _images(given)
         answers = rows.data.map_batches(
             Predictor,

@@ -14,10 +14,7 @@ from saccade.data.readers.text.lines import MAX_DOCUMENT, document, lines, lines
 from saccade.errors import DataError
 
 ANNOTATIONS = "annotations"
-BESIDE_IMAGES = (
-    ANNOTATIONS,
-    "questions",
-)  # folders of tables; CLEVR's images lie beside the latter
+BESIDE_IMAGES = (ANNOTATIONS, "questions")  # folders of tables; the latter is CLEVR's
 _YEAR = re.compile(r"_?\d{4}$")
 _PREFIX = re.compile(r"^(captions|instances)_")
 _IMAGES = ("", "images", "image", "imgs", "img")

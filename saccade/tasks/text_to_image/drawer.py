@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Int, UInt8
 from torch import Tensor, nn
 
 from saccade.data.images.given import AnyImage, pixels_of
@@ -184,13 +184,3 @@ class ImageDrawer:
         """What codes look like."""
         codes = torch.tensor([one.codes for one in drawn], device=self.device)
         return torch.cat([self.dvae.decode(some) for some in codes.split(self.batch)]).cpu()
-
-    @torch.inference_mode()
-    def log_probabilities(
-        self, prompts: Sequence[str], codes: Int[Tensor, "B cells"]
-    ) -> Float[Tensor, " B"]:
-        """How probable whole images are, teacher-forced."""
-        tokens = torch.cat([self.text_tokens(prompts), codes.to(self.device)], dim=1)
-        hidden = self.model.words.decode(tokens[:, :-1])[:, self.model.config.text - 1 :]
-        log_p = self.model.output(hidden).float().log_softmax(dim=-1)
-        return log_p.gather(2, codes.to(self.device)[:, :, None]).sum(dim=(1, 2))

@@ -210,7 +210,11 @@ def test_images_are_drawn_as_if_alone(drawer: ImageDrawer, guidance: float) -> N
 def test_what_is_drawn_is_as_probable_as_the_whole_model_says(drawer: ImageDrawer) -> None:
     found = drawer.draw(["a red circle", "a star"], Drawing(seed=3))
     codes = torch.tensor([one.codes for one in found])
-    expected = drawer.log_probabilities(["a red circle", "a star"], codes)
+    words = drawer.text_tokens(["a red circle", "a star"])
+    with torch.inference_mode():
+        hidden = drawer.model.words.decode(torch.cat([words, codes], dim=1)[:, :-1])
+        log_p = drawer.model.output(hidden[:, words.shape[1] - 1 :]).log_softmax(dim=-1)
+    expected = log_p.gather(2, codes[:, :, None]).sum(dim=(1, 2))
     assert [one.log_probability for one in found] == pytest.approx(expected.tolist(), abs=1e-3)
 
 

@@ -1,7 +1,7 @@
 """What is read of texts with labels, and which columns it is read from."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
 from saccade.data.glue import GLUE, GlueTask, known_task
@@ -61,10 +61,6 @@ class TextColumns:
     def kind(self) -> LabelKind | None:
         """What labels are, where it was said."""
         return next((kind for kind in get_args(LabelKind) if kind == self.task), None)
-
-    def as_read(self, read: "LabelledTextsRead") -> "TextColumns":
-        """For the other splits of some data: what labels are is then as it is in this one."""
-        return replace(self, task=read.task.name if read.task else read.kind)
 
 
 USUAL_COLUMNS = TextColumns()

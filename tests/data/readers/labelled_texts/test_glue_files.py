@@ -7,7 +7,6 @@ import pytest
 from saccade.data.glue import GLUE
 from saccade.data.readers import (
     LabelledText,
-    LabelledTextsRead,
     TextColumns,
     labelled_text_splits,
     read_labelled_texts,
@@ -237,16 +236,3 @@ def test_a_label_that_a_task_does_not_have_is_told_with_a_way_out(tmp_path: Path
     (data / "train.tsv").write_text("sentence1\tsentence2\tscore\na\tb\tmuch\n")
     with pytest.raises(DataError, match="no such label: 'much' is not a number"):
         read_labelled_texts(data, "train")
-
-
-def test_other_splits_follow_the_one_that_was_read(tmp_path: Path) -> None:
-    data = glue_folder(tmp_path, "SST-2", "films")
-    columns = TextColumns(task="SST-2")
-    read = read_labelled_texts(data, "train", columns)
-    assert columns.as_read(read).task == "SST-2"
-    (data / "train.tsv").write_text("text\tlabel\na\t1.5\nb\t2\n")
-    read = read_labelled_texts(data, "train")
-    assert read.kind == "number"
-    assert TextColumns().as_read(read).task == "number"
-    valid: LabelledTextsRead = read_labelled_texts(data, "valid", TextColumns().as_read(read))
-    assert (valid.kind, valid.rows[0].label) == ("number", 0.0)

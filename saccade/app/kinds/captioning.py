@@ -11,8 +11,9 @@ from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
-from saccade.app.cli.inputs import check_out, say_written
-from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.cli.image_look import refuse_several
+from saccade.app.cli.inputs import check_out, is_page, save_look, say_written
+from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing
 from saccade.app.export.words import EXPORTS
 from saccade.app.kinds.base import (
     OF_WRITING,
@@ -279,12 +280,11 @@ def look_command(
     model: CaptioningModel = models[0]
     refuse_settings(settings, f"{model.name} captions, and ends by itself", *OF_WRITING)
     shown = _images_to_look_at(model, images, split, HeldOut(skip_bad=skip_bad), rows)
-    if out is not None and out.suffix == ".html":
+    if is_page(out):
         refuse_selection(select)
         _write_page(models, shown, settings, out)
         return
-    if out is not None and len(shown) > 1:
-        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
+    refuse_several(len(shown), out)
     for one in shown:
         _print(model, one, settings, select, out, cells=cells)
 
@@ -346,10 +346,7 @@ def _print(
     tell(prediction.text)
     look = caption_look(model, prediction.written, shown, how, select)
     tell_drawing(look.text(colour=terminal()["colour"]))
-    if out is not None:
-        with warnings_said():
-            written = look.save(out, cells=cells)
-        say_written(written)
+    save_look(look.save, out, cells=cells)
 
 
 KIND = Kind(

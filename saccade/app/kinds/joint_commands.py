@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import tyro
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import check_out, say_written
+from saccade.app.cli.image_look import check_asked, refuse_several, write_page
+from saccade.app.cli.inputs import check_out, is_page, save_look
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -19,19 +20,17 @@ from saccade.app.cli.output import (
     show_table,
     tell,
     tell_drawing,
-    warnings_said,
 )
 from saccade.app.kinds.base import HeldOut, load_alike
 from saccade.app.kinds.image_files import Fields, SomeFailedError, one_field
 from saccade.app.kinds.joint_base import JointModel, PairPrediction, pair_table
 from saccade.app.kinds.joint_inputs import AskedPair, AskedPairs, asked_pairs
 from saccade.app.kinds.joint_regions import Regions, given_regions, regions_by
-from saccade.app.look.draw.figure import save_document
 from saccade.app.look.draw.terminal import terminal
 from saccade.app.look.joint.document import pair_document
 from saccade.app.look.joint.drawn import pair_look
 from saccade.app.look.joint.subject import PairSubject, PairTruth, split_subjects
-from saccade.app.look.settings import LookSettings, Selection, refuse_selection
+from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.images.given import size_of
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
@@ -43,6 +42,7 @@ from saccade.tasks.joint.task import TextsOfImages
 
 POINTING = "pointing"
 ROWS = 24  # texts of a split on a page
+PAIR = 'an image and a text to look at, photo.jpg "TEXT"'
 
 Row = dict[str, Any]
 Show = Callable[[Row, bool], Fields]  # the lines of a row, which may be alone
@@ -306,7 +306,7 @@ def look_at_pairs(
     of: str | None = None,
 ) -> None:
     """Print or draw one, or put any number on a page."""
-    out, page = options.out, options.out is not None and options.out.suffix == ".html"
+    out = options.out
     check_out(out, options.compare)
     _check_look(given, asked, options)
     models: list[JointModel] = load_alike(run, options.compare, options.device)
@@ -320,14 +320,14 @@ def look_at_pairs(
             read = read.located(models[0].tool.joint.places, progress)
         rows = ROWS if options.rows is None else options.rows
         subjects = split_subjects(read, rows, options.split, known.truth)
-    if out is not None and page:
-        refuse_selection(options.select)
-        with counting("looking") as progress:
-            document = pair_document(models, subjects, how, progress=progress)
-        say_written(save_document(document, out))
+    if is_page(out):
+        write_page(
+            lambda progress: pair_document(models, subjects, how, progress=progress),
+            out,
+            options.select,
+        )
         return
-    if out is not None and len(subjects) > 1:
-        raise ConfigError(f"{out.name} holds one text; several go on a page, --out x.html")
+    refuse_several(len(subjects), out, "text")
     for subject in subjects:
         sentences = models[0].tool.read_text(subject.text).sentences
         every = of is None and out is None and len(sentences) > 1
@@ -336,13 +336,7 @@ def look_at_pairs(
 
 
 def _check_look(given: tuple[str, ...], asked: PairOptions, options: PairLookOptions) -> None:
-    if (options.split is None) == (not given and not asked.text):
-        raise ConfigError(
-            'name an image and a text to look at, photo.jpg "TEXT", or a split of the data with '
-            "--split test"
-        )
-    if options.rows is not None and (options.split is None or options.rows < 1):
-        raise ConfigError(f"--rows {options.rows} is of a --split, and at least 1")
+    check_asked(options.split, options.rows, named=bool(given or asked.text), what=PAIR)
     if options.split is not None and (asked.detector is not None or asked.boxes is not None):
         raise ConfigError("a --split has regions of its own; leave --detector and --boxes out")
 
@@ -373,7 +367,4 @@ def _print(
         )
     tell(look.caption)
     tell_drawing(look.text(**terminal()))
-    if options.out is not None:
-        with warnings_said():
-            written = look.save(options.out, cells=options.cells)
-        say_written(written)
+    save_look(look.save, options.out, cells=options.cells)

@@ -136,6 +136,11 @@ def _file(image: Any) -> Any:
     return path
 
 
+def evenly(count: int, rows: int) -> list[int]:
+    """The numbers of so many of them, spread evenly over all."""
+    return torch.linspace(0, count - 1, min(rows, count)).round().long().unique().tolist()
+
+
 def split_images(captioned: Captioned, rows: int, tool: SeesImages, split: str) -> list[ShownImage]:
     """The first images of a split, with all that is known of them."""
     if rows < 1:

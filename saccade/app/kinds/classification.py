@@ -15,7 +15,7 @@ from saccade.app.cli.output import busy, counting, print_json, warnings_said
 from saccade.app.export.classifier import EXPORTS
 from saccade.app.kinds.base import HeldOut, Kind, load_alike
 from saccade.app.kinds.classifying import BEST, ClassificationModel, load_classifier
-from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
+from saccade.app.kinds.image_files import Fields, Row, check_images, guess_fields, predict_images
 from saccade.app.kinds.serve_classification import ClassificationServing, guesses_table
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_document, class_look
@@ -75,7 +75,7 @@ def _lines(tool: ImageClassifier) -> Any:
     """Of one image all guesses; else the best, and of several classes those that are there."""
 
     def lines(row: Row, alone: bool) -> Fields:
-        guesses = [(one["label"], f"{one['probability']:.4f}") for one in row["guesses"]]
+        guesses = guess_fields(row["guesses"], alone)
         if alone:
             return guesses
         return [(row["text"], guesses[0][1])] if not tool.classes.several else [(row["text"],)]

@@ -1,4 +1,4 @@
-"""`saccade predict|eval|look RUN …` for models of images and texts: what all kinds have alike."""
+"""`saccade predict|look RUN …` for models of images and texts: what all kinds have alike."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,14 +15,12 @@ from saccade.app.cli.output import (
     busy,
     counting,
     json_list,
-    print_json,
     say,
-    show_table,
     tell,
     tell_drawing,
 )
-from saccade.app.kinds.base import HeldOut, load_alike
-from saccade.app.kinds.image_files import Fields, SomeFailedError, one_field
+from saccade.app.kinds.base import load_alike
+from saccade.app.kinds.image_files import Fields, SomeFailedError, guess_fields, one_field
 from saccade.app.kinds.joint_base import JointModel, PairPrediction, pair_table
 from saccade.app.kinds.joint_inputs import AskedPair, AskedPairs, asked_pairs
 from saccade.app.kinds.joint_regions import Regions, given_regions, regions_by
@@ -34,13 +32,9 @@ from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.images.given import size_of
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
-from saccade.tasks.joint.captions import read_captions
-from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.pairs import TAB, PairImage, PairTool, RegionBoxes
-from saccade.tasks.joint.pointing import pointing
 from saccade.tasks.joint.task import TextsOfImages
 
-POINTING = "pointing"
 ROWS = 24  # texts of a split on a page
 PAIR = 'an image and a text to look at, photo.jpg "TEXT"'
 
@@ -76,6 +70,11 @@ class Answered:
     ranks: bool = False
     together: bool = False
     take: Callable[[PairPrediction], None] | None = None
+
+
+def answer_fields(row: Row, alone: bool) -> Fields:
+    """The best answer with its probability; of one text about one image all of them."""
+    return guess_fields(row["answers"], alone)
 
 
 def predict_pairs(
@@ -195,67 +194,6 @@ def _readable(
     except DataError as error:
         return DataError(f"{pair.name}: {error}")
     return image
-
-
-def evaluate(
-    run: str,
-    held_out: HeldOut,
-    splits: Callable[[Path], list[str]],
-    score: Callable[..., dict[str, Any]],
-    show: Callable[[dict[str, Any]], None],
-    device: str,
-    *,
-    json: bool,
-) -> None:
-    """Score a model on held-out data, keep the figures where that is wanted, and print them."""
-    model: JointModel = load(run, device=device)
-    asked = held_out.settings(model.tool.settings)
-    split = held_out.choose_images(asked, splits)
-    with counting("reading") as reading, counting("scoring") as progress:
-        found = score(model.tool, split=split, settings=asked, reading=reading, progress=progress)
-    held_out.kept(run, _flat(found))
-    if json:
-        print_json(found)
-        return
-    show(found)
-    if found["left_out"]:
-        tell(f"{found['left_out']:,} texts are too long for the model (--model.longest): left out")
-
-
-def points(tool: PairTool, more: dict[str, Any], *, wanted: bool) -> dict[str, Any]:
-    """The pointing game on the data that a model is scored on, where it is wanted."""
-    if not wanted:
-        return {}
-    settings: JointSettings = more["settings"]
-    if settings.data:
-        raise ConfigError("--pointing is of shapes, of which the truth is known; leave it out")
-    read = read_captions(settings, more["split"], more["reading"])
-    return {POINTING: pointing(tool.joint, read, more["progress"])}
-
-
-def print_points(found: dict[str, Any]) -> None:
-    """How often nouns look at what they mean, by layers and heads."""
-    if POINTING not in found:
-        return
-    game = found[POINTING]
-    heads = max(len(one["heads"]) for one in game["layers"].values())
-    rows = [
-        (site, *(f"{share:.3f}" for share in (one["mean"], *one["heads"])))
-        for site, one in game["layers"].items()
-    ]
-    tell("")
-    by_chance = f"{game['chance']:.3f} by chance"
-    tell(f"how often {game['nouns']:,} nouns look at the region that they mean; {by_chance}")
-    show_table(rows, head=("layer", "mean", *(f"head {n}" for n in range(1, heads + 1))))
-
-
-def _flat(found: dict[str, Any]) -> dict[str, Any]:
-    """Figures within figures under names of their own, for only figures are kept."""
-    flat = dict[str, Any]()
-    for name, value in found.items():
-        parts: dict[str, Any] = value if isinstance(value, dict) else {}
-        flat |= {f"{name}_{key}": x for key, x in parts.items()} or {name: value}
-    return flat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
-from saccade.data.batches import Batches
+from saccade.data.batches import Batches, epoch_draws
 from saccade.data.ragged import Sequences
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
@@ -29,12 +29,12 @@ from saccade.tasks.base import (
     TextSettings,
     check_split,
     each_told,
-    shard_rows,
     silent,
     with_vocabulary,
 )
 from saccade.tasks.corpus import CorpusPart, prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.epochs import EpochOrder
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.language.token_stream import TokenStream
 from saccade.tasks.plain_texts import (
@@ -163,7 +163,7 @@ class Windows:
 
     def epoch(self, number: int) -> Int[Tensor, "batches rows"]:
         """Where every window of every batch starts."""
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        rng = epoch_draws(self.seed, number)
         spare = len(self.stream) - 1 - self.count * self.window
         offset = int(torch.randint(spare + 1, (), generator=rng))
         order = torch.randperm(self.count, generator=rng)[: len(self) * self.rows]
@@ -244,7 +244,7 @@ class LanguageModelling:
             self._data = Sentences(
                 self._texts, self.vocabulary.special, **batching, make_batching=how.make_batching
             )
-        self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
+        self._order = EpochOrder(len(self._data), self._data.epoch)
 
     def _short_enough(self, lines: Sequences, bound: LengthBound, of: str) -> Sequences:
         short = lines.lengths < bound.tokens
@@ -275,10 +275,7 @@ class LanguageModelling:
         return f"{self._texts.fingerprint()} {self._valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> LanguageBatch:
-        epoch, index = divmod(position, len(self._data))
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._data.epoch(epoch))
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, _ = self._order.at(position, shard, shards)
         return self._data.batch(rows, counts=counts, whole=shards == 1)
 
     def losses(self, model: LanguageNetwork, batch: LanguageBatch) -> dict[str, Float[Tensor, ""]]:

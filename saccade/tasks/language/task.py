@@ -12,13 +12,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
 from saccade.data.batches import Batches, epoch_draws
 from saccade.data.ragged import Sequences
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
-from saccade.errors import ConfigError, DataError
+from saccade.errors import DataError
 from saccade.models.protocol import LanguageNetwork, Packable
 from saccade.tasks.base import (
     Deciding,
@@ -32,16 +32,16 @@ from saccade.tasks.base import (
     silent,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusPart, prepared_corpus
+from saccade.tasks.corpus import prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.epochs import EpochOrder
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.language.token_stream import TokenStream
 from saccade.tasks.plain_texts import (
     Unit,
-    plain_text_part,
-    plain_text_parts,
+    check_window,
     read_plain_texts,
+    text_parts,
 )
 from saccade.tasks.tokenizer import learnt, tokenizer_asset
 
@@ -83,12 +83,7 @@ class LanguageSettings(TextSettings):
         return f"reading {self.data}" if self.data else "making sentences of the built-in world"
 
     def check(self, model: ModelConfig) -> None:
-        most = model.most_words if isinstance(model, WordModelConfig) else None
-        if self.unit == "stream" and most is not None and self.window > most:
-            raise ConfigError(
-                f"window={self.window} is more than the model's longest={most}; give --window "
-                f"{most}, or --model.longest {self.window}"
-            )
+        check_window(self, model)
 
     def fitted_sizes(self) -> dict[str, int]:
         if self.data:
@@ -127,23 +122,6 @@ def read_language(settings: LanguageSettings, split: str | None) -> tuple[Sequen
         note = f"{count:,} sentences of the three-sentence world, split {split}"
         return three_sentences.sentences(count, seed=seed), note
     return read_plain_texts(settings, split)
-
-
-def language_parts(settings: LanguageSettings) -> tuple[CorpusPart, CorpusPart]:
-    """The same texts as `read_language` gives to train and to validate on, as they stream."""
-    if settings.data:
-        return plain_text_parts(settings)
-    train, valid = (
-        CorpusPart.in_memory(split, *read_language(settings, split)) for split in ("train", "valid")
-    )
-    return train, valid
-
-
-def language_part(settings: LanguageSettings, split: str | None) -> CorpusPart:
-    """The same texts as `read_language` gives, as they stream."""
-    if settings.data:
-        return plain_text_part(settings, split)
-    return CorpusPart.in_memory(split or "test", *read_language(settings, split))
 
 
 class Windows:
@@ -223,7 +201,7 @@ class LanguageModelling:
 
     def __init__(self, settings: LanguageSettings, how: Preparation) -> None:
         self.settings = settings
-        parts = language_parts(settings)
+        parts = text_parts(settings, read_language)
         corpus = prepared_corpus(settings, parts, how)
         self.vocabulary, train, valid, notes = corpus
         self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]

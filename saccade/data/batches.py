@@ -45,7 +45,7 @@ class Batches:
 
     def epoch(self, number: int) -> list[Int[Tensor, " batch"]]:
         """The rows of every batch of an epoch, in order."""
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        rng = epoch_draws(self.seed, number)
         shuffled = torch.randperm(len(self.lengths), generator=rng)
         rows = shuffled[by_length(self.lengths[shuffled])]  # equal lengths stay shuffled
         order = torch.randperm(len(self), generator=rng).tolist()
@@ -60,6 +60,11 @@ class Batches:
             for start, end in zip(self.cuts, self.cuts[1:])
         )
         return 1 - int(ordered.sum()) / total
+
+
+def epoch_draws(seed: int, number: int) -> torch.Generator:
+    """Where all that is random in an epoch comes from."""
+    return torch.Generator().manual_seed(seed * 1_000_003 + number)
 
 
 def check_fits(lengths: Int[Tensor, "rows columns"], budget: int) -> None:

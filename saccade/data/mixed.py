@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.batches import by_length, check_fits
+from saccade.data.batches import by_length, check_fits, epoch_draws
 from saccade.data.rows import BatchShape
 
 ROUND = 16  # kernels like sizes that are multiples of it
@@ -54,7 +54,7 @@ class MixedBatches:
 
     def epoch(self, number: int) -> list[Int[Tensor, " batch"]]:
         """The rows of every batch of an epoch, in order."""
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        rng = epoch_draws(self.seed, number)
         shuffled = torch.randperm(len(self.lengths), generator=rng)
         rows = shuffled[by_length(self.lengths[shuffled])]  # equal lengths stay shuffled
         dealt = _deal(rows, self.count)

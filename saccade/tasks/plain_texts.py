@@ -1,14 +1,15 @@
 """Texts without labels as the user's files have them, and the part that is held out of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 
+from saccade.config import ModelConfig, WordModelConfig
 from saccade.data.readers import TextsRead, TextStream, read_texts, splits, stream_texts
-from saccade.errors import DataError
+from saccade.errors import ConfigError, DataError
 from saccade.tasks.corpus import CorpusPart, TextCorpus
 from saccade.tasks.running_texts import RunningTexts
 
@@ -30,7 +31,24 @@ class TextSource(Protocol):
     def unit(self) -> Unit: ...
 
     @property
+    def window(self) -> int: ...
+
+    @property
     def skip_bad(self) -> int: ...
+
+
+Source = TypeVar("Source", bound=TextSource)
+ReadTexts = Callable[[Source, str | None], tuple[Sequence[str], str]]  # a split, and a line on it
+
+
+def check_window(source: TextSource, model: ModelConfig) -> None:
+    """Refuse windows of a stream that are longer than what a model reads."""
+    most = model.most_words if isinstance(model, WordModelConfig) else None
+    if source.unit == "stream" and most is not None and source.window > most:
+        raise ConfigError(
+            f"window={source.window} is more than the model's longest={most}; give --window "
+            f"{most}, or --model.longest {source.window}"
+        )
 
 
 def read_plain_texts(source: TextSource, split: str | None) -> tuple[Sequence[str], str]:
@@ -41,8 +59,28 @@ def read_plain_texts(source: TextSource, split: str | None) -> tuple[Sequence[st
     return read.texts, read.summary()
 
 
-def plain_text_parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
-    """The same texts as `read_plain_texts` gives to train and to validate on, as they stream."""
+def text_parts(source: Source, read: ReadTexts[Source]) -> tuple[CorpusPart, CorpusPart]:
+    """The same texts as `read` gives to train and to validate on, as they stream."""
+    if source.data:
+        return _parts(source)
+    train, valid = (
+        CorpusPart.in_memory(split, *read(source, split)) for split in ("train", "valid")
+    )
+    return train, valid
+
+
+def text_part(source: Source, split: str | None, read: ReadTexts[Source]) -> CorpusPart:
+    """The same texts as `read` gives, as they stream."""
+    if not source.data:
+        return CorpusPart.in_memory(split or "test", *read(source, split))
+    if split in ("train", "valid") and "valid" not in splits(Path(source.data)):
+        train, valid = _parts(source)
+        return train if split == "train" else valid
+    stream = _stream(source, split or "train")
+    return CorpusPart(TextCorpus(stream, _alone, "texts", "text", _running(stream)))
+
+
+def _parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
     train = _stream(source, "train")
     if "valid" in splits(Path(source.data)):
         parts = (
@@ -61,15 +99,6 @@ def plain_text_parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
             corpus, "valid", lambda n: torch.arange(n) >= int(n * (1 - HELD_OUT)), _told_of_valid
         ),
     )
-
-
-def plain_text_part(source: TextSource, split: str | None) -> CorpusPart:
-    """The same texts as `read_plain_texts` gives, as they stream."""
-    if split in ("train", "valid") and "valid" not in splits(Path(source.data)):
-        train, valid = plain_text_parts(source)
-        return train if split == "train" else valid
-    stream = _stream(source, split or "train")
-    return CorpusPart(TextCorpus(stream, _alone, "texts", "text", _running(stream)))
 
 
 def _running(stream: TextStream[str], held_out: float = 0.0) -> RunningTexts | None:

@@ -10,9 +10,10 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.tasks import corpus as corpora
 from saccade.tasks.base import silent
 from saccade.tasks.corpus import CorpusEncoder
-from saccade.tasks.language.task import LanguageSettings, language_part, read_language
+from saccade.tasks.language.task import LanguageSettings, read_language
 from saccade.tasks.masked import task as masked_task
-from saccade.tasks.masked.task import MaskedSettings, masked_part, read_masked
+from saccade.tasks.masked.task import MaskedSettings, read_masked
+from saccade.tasks.plain_texts import text_part
 
 TEXT = "".join(f"the dog {n} sees a cat\n" for n in range(60))
 VOCABULARY = Vocabulary.train([TEXT], level="bpe", size=300)
@@ -51,8 +52,8 @@ def test_what_streams_is_what_is_read(
     way: Any = {"data": data, "unit": unit, "sentences": 200}
     language, masked = LanguageSettings(**way), MaskedSettings(**way)
     for part, texts in (
-        (language_part(language, split), read_language(language, split)[0]),
-        (masked_part(masked, split), read_masked(masked, split)[0]),
+        (text_part(language, split, read_language), read_language(language, split)[0]),
+        (text_part(masked, split, read_masked), read_masked(masked, split)[0]),
     ):
         (found,), _ = CorpusEncoder(VOCABULARY, silent).encode(part)
         expected = encode_ragged(VOCABULARY, texts)

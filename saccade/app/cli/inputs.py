@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from saccade.app.cli.output import say
+from saccade.app.cli.output import say, warnings_said
 from saccade.app.look.settings import LookSettings
 from saccade.data.readers.report import BadRow, Problem, counted
 from saccade.data.readers.text.lines import BOM, MAX_LINE, filled, text_of
@@ -256,9 +256,14 @@ def with_zoom(settings: LookSettings, zoom: tuple[str, ...]) -> LookSettings:
     return replace(settings, zoom=tuple(heads))
 
 
+def is_page(out: Path | None) -> TypeGuard[Path]:
+    """Whether a look goes to a page, which has all of it; else it is printed, and may be drawn."""
+    return out is not None and out.suffix == ".html"
+
+
 def check_out(out: Path | None, compare: str | None = None) -> None:
     """Refuse a file that a look cannot be written to, before there is one."""
-    if compare is not None and (out is None or out.suffix != ".html"):
+    if compare is not None and not is_page(out):
         raise ConfigError("--compare is shown on a page; name it with --out x.html")
     if out is None:
         return
@@ -276,6 +281,14 @@ def check_file(out: Path) -> None:
         raise WriteError(f"cannot write {out}: {what}; name a file in a folder that is there")
     if not os.access(out if out.exists() else out.parent, os.W_OK):
         raise WriteError(f"cannot write {out}: it may not be written to; name another file")
+
+
+def save_look(save: Callable[..., Path], out: Path | None, **drawn: Any) -> None:
+    """Save a look where a file is named for it, and tell that and what its fonts lack."""
+    if out is not None:
+        with warnings_said():
+            written = save(out, **drawn)
+        say_written(written)
 
 
 def say_written(path: Path) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from saccade.app.cli.inputs import say_written
-from saccade.app.cli.output import busy, tell, tell_drawing, warnings_said
+from saccade.app.cli.inputs import is_page, save_look, say_written
+from saccade.app.cli.output import busy, tell, tell_drawing
 from saccade.app.look.document import LookDocument
 from saccade.app.look.draw.figure import MatrixLook, save_document
 from saccade.app.look.draw.terminal import terminal
@@ -30,8 +30,7 @@ def look_at_text(
     `options` are those of the model's own `look`.
     """
     compares = len(models) > 1
-    page = out is not None and out.suffix == ".html"
-    prints = not compares and (writes or not page)
+    prints = not compares and (writes or not is_page(out))
     if not prints:
         refuse_selection(select)
     if prints:
@@ -41,17 +40,11 @@ def look_at_text(
             found: MatrixLook = models[0].look(text, how, **chosen)
         if writes:
             tell(found.caption)
-        _print(found, out)
-    if out is not None and page:
+        if len(found.rows) <= LONG:
+            tell_drawing(found.text(**terminal()))
+        if not is_page(out):
+            save_look(found.save, out)
+    if is_page(out):
         with busy("looking"):
             whole = document(models, text, how)
         say_written(save_document(whole, out))
-
-
-def _print(look: MatrixLook, out: Path | None) -> None:
-    if len(look.rows) <= LONG:
-        tell_drawing(look.text(**terminal()))
-    if out is not None and out.suffix != ".html":
-        with warnings_said():
-            written = look.save(out)
-        say_written(written)

@@ -7,19 +7,18 @@ import tyro
 
 from saccade.app.cli.output import show_table, tell
 from saccade.app.kinds.base import Kind, LoadedRun
-from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
     Answered,
     PairLookOptions,
     PairOptions,
-    Row,
     SplitTruth,
-    evaluate,
+    answer_fields,
     look_at_pairs,
     predict_pairs,
 )
 from saccade.app.kinds.joint_regions import HeldOutPairs
+from saccade.app.kinds.joint_scores import evaluate, tell_pace
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.app.look.joint.subject import PairTruth
 from saccade.data.answers import AnswerSet
@@ -60,12 +59,7 @@ def predict_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    predict_pairs(run, given, asked, Answered(show=_lines, best=best), device, json=json)
-
-
-def _lines(row: Row, alone: bool) -> Fields:
-    some = row["answers"] if alone else row["answers"][:1]
-    return [(one["label"], f"{one['probability']:.4f}") for one in some]
+    predict_pairs(run, given, asked, Answered(show=answer_fields, best=best), device, json=json)
 
 
 def eval_command(
@@ -96,12 +90,7 @@ def _score(tool: AnswerTool, **more: Any) -> dict[str, Any]:
 
 
 def _print_scores(found: dict[str, Any]) -> None:
-    rate = found["questions"] / max(found["seconds"], 1e-9)
-    tell(
-        f"{found['split']}: {found['questions']:,} questions about {found['images']:,} images, "
-        f"{found['seconds']:.1f} s ({rate:,.0f} questions/s)"
-    )
-    tell("")
+    tell_pace(found, "questions")
     rows = [("accuracy", f"{found['accuracy']:.4f}")]
     rows += [(f"  to {name}", f"{value:.4f}") for name, value in found["by_kind"].items()]
     show_table(rows)

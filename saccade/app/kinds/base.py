@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_c
 
 from torch import nn
 
+from saccade.app.cli.inputs import is_page
 from saccade.app.look.settings import LookSettings
 from saccade.app.serve.http.errors import invalid
 from saccade.app.serve.steps import PredictFields, ServedJob, Steps
@@ -279,7 +280,7 @@ def refuse_settings(settings: LookSettings, why: str, *names: str) -> None:
 
 def check_zoom(models: Sequence[AnyModel], settings: LookSettings, out: Path | None) -> None:
     """Refuse heads that no page would show."""
-    if settings.zoom and (out is None or out.suffix != ".html"):
+    if settings.zoom and not is_page(out):
         raise ConfigError("--zoom is kept on a page; name it with --out x.html")
     for model in models:
         there = head_counts(model.network)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.caption_scores import print_caption_scores
-from saccade.app.cli.inputs import check_out, say_written
-from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.cli.image_look import refuse_several
+from saccade.app.cli.inputs import check_out, is_page, save_look, say_written
+from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing
 from saccade.app.export.words import EXPORTS
 from saccade.app.kinds.base import (
     OF_WRITING,
@@ -25,6 +26,7 @@ from saccade.app.kinds.base import (
     refuse_settings,
 )
 from saccade.app.kinds.image_files import check_images, predict_images
+from saccade.app.kinds.many_images import NamedImage, in_batches
 from saccade.app.kinds.serve_captioning import CaptioningServing
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.captioning.document import caption_document, caption_look
@@ -39,7 +41,7 @@ from saccade.app.look.settings import (
     refuse_selection,
 )
 from saccade.attention.look.glance import Glance
-from saccade.data.images.given import AnyImage, an_image, image_name, pixels_of
+from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.readers import image_splits
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
@@ -119,19 +121,12 @@ class CaptioningModel(TrainedModel[ImageCaptioner]):
 
         `decoding` are the fields of `Decoding`, such as beam=1.
         """
-        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
         how = make_decoding(decoding)
         made: list[CaptionPrediction] = []
-        for first in range(0, len(images), self.tool.batch):
-            some = dict(enumerate(images[first : first + self.tool.batch], start=first))
-            names = [image_name(one, number) for number, one in some.items()]
-            prepared = [
-                self.tool.prepare(one, name=name) for one, name in zip(some.values(), names)
-            ]
-            found = dict(self.tool.caption(torch.stack(prepared), how, look=look))
-            for row, given in enumerate(zip(names, some.values(), prepared)):
-                made.append(self._prediction(given, found[row], how))
-            progress(len(made), len(images))
+        for some in in_batches(image, self.tool.batch, self.tool.prepare, progress):
+            pixels = torch.stack([one.prepared for one in some])
+            found = dict(self.tool.caption(pixels, how, look=look))
+            made += [self._prediction(given, found[row], how) for row, given in enumerate(some)]
         return made if isinstance(image, list) else made[0]
 
     def look(
@@ -145,7 +140,7 @@ class CaptioningModel(TrainedModel[ImageCaptioner]):
         ).look(**select)
 
     def _prediction(
-        self, given: tuple[str, AnyImage, Tensor], one: WrittenCaption, how: Decoding
+        self, given: NamedImage, one: WrittenCaption, how: Decoding
     ) -> CaptionPrediction:
         others = tuple(self._prediction(given, other, how) for other in one.others)
         return CaptionPrediction(*given, one.text, one.score, others, one, self, how)
@@ -279,12 +274,11 @@ def look_command(
     model: CaptioningModel = models[0]
     refuse_settings(settings, f"{model.name} captions, and ends by itself", *OF_WRITING)
     shown = _images_to_look_at(model, images, split, HeldOut(skip_bad=skip_bad), rows)
-    if out is not None and out.suffix == ".html":
+    if is_page(out):
         refuse_selection(select)
         _write_page(models, shown, settings, out)
         return
-    if out is not None and len(shown) > 1:
-        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
+    refuse_several(len(shown), out)
     for one in shown:
         _print(model, one, settings, select, out, cells=cells)
 
@@ -346,10 +340,7 @@ def _print(
     tell(prediction.text)
     look = caption_look(model, prediction.written, shown, how, select)
     tell_drawing(look.text(colour=terminal()["colour"]))
-    if out is not None:
-        with warnings_said():
-            written = look.save(out, cells=cells)
-        say_written(written)
+    save_look(look.save, out, cells=cells)
 
 
 KIND = Kind(

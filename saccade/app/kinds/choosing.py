@@ -5,28 +5,26 @@ from typing import Any
 
 import tyro
 
-from saccade.app.cli.output import show_table, tell
-from saccade.app.kinds.base import Kind, LoadedRun
-from saccade.app.kinds.image_files import Fields
+from saccade.app.cli.output import show_table
+from saccade.app.kinds.base import Kind
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
     Answered,
     PairLookOptions,
     PairOptions,
-    Row,
     SplitTruth,
-    evaluate,
+    answer_fields,
     look_at_pairs,
     predict_pairs,
 )
 from saccade.app.kinds.joint_regions import HeldOutPairs
+from saccade.app.kinds.joint_scores import evaluate, of_joint, tell_pace
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.app.look.joint.subject import PairTruth
 from saccade.data.readers.images.asked.forms import CHOICES
 from saccade.data.readers.images.asked.read import asked_splits
 from saccade.tasks.joint.choosing import Offered, read_choices
 from saccade.tasks.joint.evaluate import evaluate_choices
-from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.joint.tools import ChoosingTool
 
 
@@ -53,12 +51,7 @@ def predict_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    predict_pairs(run, given, asked, Answered(show=_lines, together=True), device, json=json)
-
-
-def _lines(row: Row, alone: bool) -> Fields:
-    some = row["answers"] if alone else row["answers"][:1]
-    return [(one["label"], f"{one['probability']:.4f}") for one in some]
+    predict_pairs(run, given, asked, Answered(show=answer_fields, together=True), device, json=json)
 
 
 def eval_command(
@@ -78,20 +71,12 @@ def eval_command(
         json: print everything as JSON.
     """
     splits = partial(asked_splits, form=CHOICES)
-    evaluate(run, held_out, splits, _score, _print_scores, device, json=json)
-
-
-def _score(tool: ChoosingTool, **more: Any) -> dict[str, Any]:
-    return evaluate_choices(tool.joint, **more)
+    score = of_joint(evaluate_choices)
+    evaluate(run, held_out, splits, score, _print_scores, device, json=json)
 
 
 def _print_scores(found: dict[str, Any]) -> None:
-    rate = found["choices"] / max(found["seconds"], 1e-9)
-    tell(
-        f"{found['split']}: {found['choices']:,} choices among {found['sentences']:,} sentences "
-        f"about {found['images']:,} images, {found['seconds']:.1f} s ({rate:,.0f} choices/s)"
-    )
-    tell("")
+    tell_pace(found, "choices", f" among {found['sentences']:,} sentences")
     show_table([(name, f"{found[name]:.4f}") for name in ("accuracy", "chance")])
 
 
@@ -125,13 +110,9 @@ def _truth(said: Offered) -> PairTruth:
     return PairTruth(sentence=said.texts[said.right])
 
 
-def _tool(joint: JointTool, run: LoadedRun) -> ChoosingTool:
-    return ChoosingTool(joint)
-
-
 KIND = Kind(
     name="choosing",
-    load=joint_loader(_tool),
+    load=joint_loader(lambda joint, run: ChoosingTool(joint)),
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,

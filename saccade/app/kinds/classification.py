@@ -4,27 +4,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import tyro
 from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.class_scores import draw_confusion, print_class_scores
+from saccade.app.cli.image_look import check_asked, look_at_images
 from saccade.app.cli.inputs import check_out, say_written
-from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing, warnings_said
+from saccade.app.cli.output import busy, counting, print_json, warnings_said
 from saccade.app.export.classifier import EXPORTS
 from saccade.app.kinds.base import HeldOut, Kind, load_alike
 from saccade.app.kinds.classifying import BEST, ClassificationModel, load_classifier
-from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
+from saccade.app.kinds.image_files import Fields, Row, check_images, guess_fields, predict_images
 from saccade.app.kinds.serve_classification import ClassificationServing, guesses_table
+from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_document, class_look
-from saccade.app.look.draw.figure import save_document
-from saccade.app.look.draw.terminal import terminal
-from saccade.app.look.images import ShownImage
-from saccade.app.look.settings import LookSettings, Selection, refuse_selection
+from saccade.app.look.document import LookDocument
+from saccade.app.look.images import ShownImage, evenly
+from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.readers.images.labels import label_splits
 from saccade.errors import ConfigError
 from saccade.models.inference.scores import ScorePrecision
+from saccade.tasks.base import Progress
 from saccade.tasks.classification.classifier import ImageClassifier
 from saccade.tasks.classification.data import read_split
 from saccade.tasks.classification.evaluate import evaluate_classifier
@@ -74,7 +75,7 @@ def _lines(tool: ImageClassifier) -> Any:
     """Of one image all guesses; else the best, and of several classes those that are there."""
 
     def lines(row: Row, alone: bool) -> Fields:
-        guesses = [(one["label"], f"{one['probability']:.4f}") for one in row["guesses"]]
+        guesses = guess_fields(row["guesses"], alone)
         if alone:
             return guesses
         return [(row["text"], guesses[0][1])] if not tool.classes.several else [(row["text"],)]
@@ -168,23 +169,18 @@ def look_command(
         device: cpu, cuda …; auto takes the fastest there is.
     """
     check_out(out, compare)
-    if (split is None) == (not images):
-        raise ConfigError("name images to look at, or a split of the data with --split test")
-    if rows is not None and (split is None or rows < 1):
-        raise ConfigError(f"--rows {rows} is of a --split, and at least 1")
+    check_asked(split, rows, named=bool(images))
     models = load_alike(run, compare, device)
     subjects = _subjects(models[0].tool, images, split, 60 if rows is None else rows)
-    if out is not None and out.suffix == ".html":
-        refuse_selection(select)
-        with counting("looking") as progress:
-            how = LookSettings(budget=budget, of=of)
-            document = class_document(models, subjects, how, progress=progress)
-        say_written(save_document(document, out))
-        return
-    if out is not None and len(subjects) > 1:
-        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
-    for subject in subjects:
-        _print(models[0], subject, select, of, out, cells=cells)
+
+    def document(progress: Progress) -> LookDocument:
+        how = LookSettings(budget=budget, of=of)
+        return class_document(models, subjects, how, progress=progress)
+
+    def look(subject: Subject) -> ImageLook:
+        return class_look(models[0], subject, LookSettings(of=of), select)
+
+    look_at_images(subjects, document, look, out, select, cells=cells)
 
 
 def _subjects(
@@ -195,9 +191,8 @@ def _subjects(
         return [Subject(ShownImage.of(file, tool)) for file in files]
     with counting("reading") as progress:
         read = read_split(tool.settings, split, progress, tool.classes)
-    chosen = torch.linspace(0, len(read) - 1, min(rows, len(read))).round().long().unique()
     found: list[Subject] = []
-    for number in chosen.tolist():
+    for number in evenly(len(read), rows):
         label = read.labels[number]
         there = label.nonzero()[:, 0].tolist() if label.dim() else [int(label)]
         truth = tuple(tool.classes.names[one] for one in there)
@@ -208,25 +203,6 @@ def _subjects(
             shown = ShownImage.of(read.rows[number].image, tool)
         found.append(Subject(shown, truth))
     return found
-
-
-def _print(
-    model: ClassificationModel,
-    subject: Subject,
-    select: Selection,
-    of: str | None,
-    out: Path | None,
-    *,
-    cells: bool,
-) -> None:
-    with busy("looking"):
-        look = class_look(model, subject, LookSettings(of=of), select)
-    tell(look.caption)
-    tell_drawing(look.text(colour=terminal()["colour"]))
-    if out is not None:
-        with warnings_said():
-            written = look.save(out, cells=cells)
-        say_written(written)
 
 
 KIND = Kind(

@@ -8,12 +8,13 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from saccade.app.kinds.base import LoadedRun, TrainedModel
+from saccade.app.kinds.many_images import in_batches
 from saccade.app.kinds.run_classes import classes_of
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_look
 from saccade.app.look.images import SIDE, SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings, make_selection
-from saccade.data.images.given import AnyImage, an_image, image_name, pixels_of
+from saccade.data.images.given import AnyImage, pixels_of
 from saccade.errors import ConfigError
 from saccade.models.inference.scores import ScorePrecision
 from saccade.tasks.base import Progress, silent
@@ -104,17 +105,12 @@ class ClassificationModel(TrainedModel[ImageClassifier]):
         """
         if best < 1:
             raise ConfigError(f"best={best} must be at least 1")
-        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
         made: list[ClassPrediction] = []
-        for first in range(0, len(images), self.tool.batch):
-            some = images[first : first + self.tool.batch]
-            names = [image_name(one, first + place) for place, one in enumerate(some)]
-            prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
-            found = self.tool.probabilities(torch.stack(prepared), precision)
-            for name, one, pixels, chances in zip(names, some, prepared, found):
+        for some in in_batches(image, self.tool.batch, self.tool.prepare, progress):
+            pixels = torch.stack([one.prepared for one in some])
+            for one, chances in zip(some, self.tool.probabilities(pixels, precision)):
                 said, guesses = self.tool.said(chances), self.tool.guesses(chances, best)
-                made.append(ClassPrediction(name, one, pixels, said, guesses, chances, self))
-            progress(len(made), len(images))
+                made.append(ClassPrediction(*one, said, guesses, chances, self))
         return made if isinstance(image, list) else made[0]
 
     def look(self, image: AnyImage, *, of: str | None = None, **select: Any) -> ImageLook:

@@ -8,12 +8,13 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.app.kinds.base import LoadedRun, TrainedModel
+from saccade.app.kinds.many_images import in_batches
 from saccade.app.kinds.run_classes import object_names
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.detection import BoxedImage, object_look, objects_text
 from saccade.app.look.images import SeesImages, ShownImage
 from saccade.app.look.settings import LookSettings, make_selection
-from saccade.data.images.given import AnyImage, an_image, image_name, size_of
+from saccade.data.images.given import AnyImage, size_of
 from saccade.errors import ConfigError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.detection.data import DetectionSettings
@@ -96,14 +97,9 @@ class DetectionModel(TrainedModel[ObjectDetector]):
         tensors of uint8. Those of a score below the `threshold` are left out.
         """
         check_threshold(threshold)
-        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
         made: list[ObjectsPrediction] = []
-        for first in range(0, len(images), self.tool.batch):
-            some = images[first : first + self.tool.batch]
-            names = [image_name(one, first + place) for place, one in enumerate(some)]
-            prepared = [self.prepare(one, name=name) for one, name in zip(some, names)]
-            made += self.predict_prepared(prepared, threshold=threshold)
-            progress(len(made), len(images))
+        for some in in_batches(image, self.tool.batch, self.prepare, progress):
+            made += self.predict_prepared([one.prepared for one in some], threshold=threshold)
         return made if isinstance(image, list) else made[0]
 
     def prepare(self, image: AnyImage, *, name: str = "") -> PreparedImage:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import tyro
 
 from saccade.app.api import load
@@ -13,14 +12,13 @@ from saccade.app.cli.detection_scores import (
     draw_precision_recall,
     print_detection_scores,
 )
+from saccade.app.cli.image_look import check_asked, look_at_images
 from saccade.app.cli.inputs import check_out, say_written
 from saccade.app.cli.output import (
     busy,
     counting,
     print_json,
     say,
-    tell,
-    tell_drawing,
     warnings_said,
 )
 from saccade.app.export.detector import EXPORTS
@@ -40,10 +38,8 @@ from saccade.app.kinds.image_files import (
 )
 from saccade.app.kinds.serve_detection import DetectionServing, objects_table
 from saccade.app.look.detection import BoxedImage, object_document, object_look
-from saccade.app.look.draw.figure import save_document
-from saccade.app.look.draw.terminal import terminal
-from saccade.app.look.images import ShownImage
-from saccade.app.look.settings import LookSettings, Selection, refuse_selection
+from saccade.app.look.images import ShownImage, evenly
+from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.images.given import AnyImage
 from saccade.data.readers.images.annotated import box_splits
 from saccade.errors import ConfigError
@@ -228,23 +224,18 @@ def look_command(
     """
     check_out(out, compare)
     check_threshold(threshold)
-    if (split is None) == (not images):
-        raise ConfigError("name images to look at, or a split of the data with --split test")
-    if rows is not None and (split is None or rows < 1):
-        raise ConfigError(f"--rows {rows} is of a --split, and at least 1")
+    check_asked(split, rows, named=bool(images))
     models = load_alike(run, compare, device)
     subjects = _subjects(models[0].tool, images, split, ROWS if rows is None else rows)
     how = LookSettings(budget=budget, threshold=threshold)
-    if out is not None and out.suffix == ".html":
-        refuse_selection(select)
-        with counting("looking") as progress:
-            document = object_document(models, subjects, how, progress=progress)
-        say_written(save_document(document, out))
-        return
-    if out is not None and len(subjects) > 1:
-        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
-    for subject in subjects:
-        _print(models[0], subject, how, select, out, cells=cells)
+    look_at_images(
+        subjects,
+        lambda progress: object_document(models, subjects, how, progress=progress),
+        lambda subject: object_look(models[0], subject, how, select),
+        out,
+        select,
+        cells=cells,
+    )
 
 
 def _subjects(
@@ -255,9 +246,8 @@ def _subjects(
         return [BoxedImage(ShownImage.in_full(file)) for file in files]
     with counting("reading") as progress:
         read = read_split(tool.settings, split, progress, tool.classes)
-    chosen = torch.linspace(0, len(read) - 1, min(rows, len(read))).round().long().unique()
     found: list[BoxedImage] = []
-    for number in chosen.tolist():
+    for number in evenly(len(read), rows):
         if read.scenes:
             scene = ShownImage.of_scene(read.scenes[number], f"{split} {number}")
             shown = replace(scene, boxes=(), references=())
@@ -265,25 +255,6 @@ def _subjects(
             shown = ShownImage.in_full(read.rows[number].image)
         found.append(BoxedImage(shown, read.objects[number]))
     return found
-
-
-def _print(
-    model: DetectionModel,
-    subject: BoxedImage,
-    how: LookSettings,
-    select: Selection,
-    out: Path | None,
-    *,
-    cells: bool,
-) -> None:
-    with busy("looking"):
-        look = object_look(model, subject, how, select)
-    tell(look.caption)
-    tell_drawing(look.text(colour=terminal()["colour"]))
-    if out is not None:
-        with warnings_said():
-            written = look.save(out, cells=cells)
-        say_written(written)
 
 
 KIND = Kind(

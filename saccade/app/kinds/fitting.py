@@ -1,12 +1,11 @@
 """Sentences and images: which of them belong together."""
 
-from functools import partial
 from typing import Any
 
 import tyro
 
-from saccade.app.cli.output import show_table, tell
-from saccade.app.kinds.base import Kind, LoadedRun
+from saccade.app.cli.output import tell
+from saccade.app.kinds.base import Kind
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
@@ -16,21 +15,16 @@ from saccade.app.kinds.joint_commands import (
     Row,
     SplitTruth,
     caption_truth,
-    evaluate,
     look_at_pairs,
-    points,
     predict_pairs,
-    print_points,
 )
 from saccade.app.kinds.joint_regions import HeldOutPairs
+from saccade.app.kinds.joint_scores import evaluate, of_joint, print_points, show_recalls
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.data.readers.images.read import image_splits
 from saccade.tasks.joint.captions import read_captions
 from saccade.tasks.joint.evaluate import evaluate_fitting
-from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.joint.tools import FittingTool
-
-WAYS = {"image_recall": "images by sentences", "sentence_recall": "sentences by images"}
 
 
 def predict_command(
@@ -84,13 +78,8 @@ def eval_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    score = partial(_score, pointed=pointing)
+    score = of_joint(evaluate_fitting, pointed=pointing)
     evaluate(run, held_out, image_splits, score, _print_scores, device, json=json)
-
-
-def _score(tool: FittingTool, *, pointed: bool, **more: Any) -> dict[str, Any]:
-    game = points(tool, more, wanted=pointed)  # which may be refused, before all else
-    return {**evaluate_fitting(tool.joint, **more), **game}
 
 
 def _print_scores(found: dict[str, Any]) -> None:
@@ -101,9 +90,7 @@ def _print_scores(found: dict[str, Any]) -> None:
     if found["shortlist"]:
         tell(f"of all, the {found['shortlist']} that seem most alike were looked at together")
     tell("")
-    ranks = list(found["image_recall"])
-    rows = [(name, *(f"{found[key][k]:.4f}" for k in ranks)) for key, name in WAYS.items()]
-    show_table(rows, head=("", *ranks))
+    show_recalls(found)
     print_points(found)
 
 
@@ -130,13 +117,9 @@ def look_command(
     look_at_pairs(run, given, asked, options, SplitTruth(read_captions, caption_truth))
 
 
-def _tool(joint: JointTool, run: LoadedRun) -> FittingTool:
-    return FittingTool(joint)
-
-
 KIND = Kind(
     name="fitting",
-    load=joint_loader(_tool),
+    load=joint_loader(lambda joint, run: FittingTool(joint)),
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,

@@ -5,7 +5,7 @@ An image that cannot be read is told and passed over; the others are answered al
 
 import glob
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -106,6 +106,12 @@ def _matching(one: str) -> list[str]:
 def texts(row: Row, alone: bool) -> Fields:
     """The text, and those of the others."""
     return [(one["text"],) for one in (row, *row.get("others", []))]
+
+
+def guess_fields(guesses: Sequence[Row], alone: bool) -> list[tuple[str, str]]:
+    """Classes with their probabilities: all guesses, or the best where others stand beside it."""
+    some = guesses if alone else guesses[:1]
+    return [(one["label"], f"{one['probability']:.4f}") for one in some]
 
 
 def predict_images(

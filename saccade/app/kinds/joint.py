@@ -1,36 +1,31 @@
 """Pre-trained on images and captions: a sentence with blanks about an image in, words out."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import tyro
 
 from saccade.app.cli.output import print_scores
-from saccade.app.kinds.base import Kind, LoadedRun
+from saccade.app.kinds.base import Kind
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import joint_loader
 from saccade.app.kinds.joint_commands import (
-    POINTING,
     Answered,
     PairLookOptions,
     PairOptions,
     Row,
     SplitTruth,
     caption_truth,
-    evaluate,
     look_at_pairs,
-    points,
     predict_pairs,
-    print_points,
 )
 from saccade.app.kinds.joint_regions import HeldOutPairs
+from saccade.app.kinds.joint_scores import POINTING, evaluate, of_joint, print_points
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.data.readers.images.read import image_splits
 from saccade.tasks.joint.captions import read_captions
 from saccade.tasks.joint.evaluate import evaluate_pretraining
 from saccade.tasks.joint.pairs import BEST
-from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.joint.tools import FillingTool
 
 
@@ -94,13 +89,8 @@ def eval_command(
         device: cpu, cuda …; auto takes the fastest there is.
         json: print everything as JSON.
     """
-    score = partial(_score, pointed=pointing)
+    score = of_joint(evaluate_pretraining, pointed=pointing)
     evaluate(run, held_out, image_splits, score, _print_scores, device, json=json)
-
-
-def _score(tool: FillingTool, *, pointed: bool, **more: Any) -> dict[str, Any]:
-    game = points(tool, more, wanted=pointed)  # which may be refused, before all else
-    return {**evaluate_pretraining(tool.joint, **more), **game}
 
 
 def _print_scores(found: dict[str, Any]) -> None:
@@ -131,13 +121,9 @@ def look_command(
     look_at_pairs(run, given, asked, options, SplitTruth(read_captions, caption_truth))
 
 
-def _tool(joint: JointTool, run: LoadedRun) -> FillingTool:
-    return FillingTool(joint)
-
-
 KIND = Kind(
     name="joint",
-    load=joint_loader(_tool),
+    load=joint_loader(lambda joint, run: FillingTool(joint)),
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,

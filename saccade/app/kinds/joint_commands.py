@@ -1,4 +1,4 @@
-"""`saccade predict|eval|look RUN …` for models of images and texts: what all kinds have alike."""
+"""`saccade predict|look RUN …` for models of images and texts: what all kinds have alike."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,40 +9,34 @@ from typing import Annotated, Any
 import tyro
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import check_out, say_written
+from saccade.app.cli.image_look import check_asked, refuse_several, write_page
+from saccade.app.cli.inputs import check_out, is_page, save_look
 from saccade.app.cli.output import (
     busy,
     counting,
     json_list,
-    print_json,
     say,
-    show_table,
     tell,
     tell_drawing,
-    warnings_said,
 )
-from saccade.app.kinds.base import HeldOut, load_alike
-from saccade.app.kinds.image_files import Fields, SomeFailedError, one_field
+from saccade.app.kinds.base import load_alike
+from saccade.app.kinds.image_files import Fields, SomeFailedError, guess_fields, one_field
 from saccade.app.kinds.joint_base import JointModel, PairPrediction, pair_table
 from saccade.app.kinds.joint_inputs import AskedPair, AskedPairs, asked_pairs
 from saccade.app.kinds.joint_regions import Regions, given_regions, regions_by
-from saccade.app.look.draw.figure import save_document
 from saccade.app.look.draw.terminal import terminal
 from saccade.app.look.joint.document import pair_document
 from saccade.app.look.joint.drawn import pair_look
 from saccade.app.look.joint.subject import PairSubject, PairTruth, split_subjects
-from saccade.app.look.settings import LookSettings, Selection, refuse_selection
+from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.images.given import size_of
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress
-from saccade.tasks.joint.captions import read_captions
-from saccade.tasks.joint.data import JointSettings
 from saccade.tasks.joint.pairs import TAB, PairImage, PairTool, RegionBoxes
-from saccade.tasks.joint.pointing import pointing
 from saccade.tasks.joint.task import TextsOfImages
 
-POINTING = "pointing"
 ROWS = 24  # texts of a split on a page
+PAIR = 'an image and a text to look at, photo.jpg "TEXT"'
 
 Row = dict[str, Any]
 Show = Callable[[Row, bool], Fields]  # the lines of a row, which may be alone
@@ -76,6 +70,11 @@ class Answered:
     ranks: bool = False
     together: bool = False
     take: Callable[[PairPrediction], None] | None = None
+
+
+def answer_fields(row: Row, alone: bool) -> Fields:
+    """The best answer with its probability; of one text about one image all of them."""
+    return guess_fields(row["answers"], alone)
 
 
 def predict_pairs(
@@ -197,67 +196,6 @@ def _readable(
     return image
 
 
-def evaluate(
-    run: str,
-    held_out: HeldOut,
-    splits: Callable[[Path], list[str]],
-    score: Callable[..., dict[str, Any]],
-    show: Callable[[dict[str, Any]], None],
-    device: str,
-    *,
-    json: bool,
-) -> None:
-    """Score a model on held-out data, keep the figures where that is wanted, and print them."""
-    model: JointModel = load(run, device=device)
-    asked = held_out.settings(model.tool.settings)
-    split = held_out.choose_images(asked, splits)
-    with counting("reading") as reading, counting("scoring") as progress:
-        found = score(model.tool, split=split, settings=asked, reading=reading, progress=progress)
-    held_out.kept(run, _flat(found))
-    if json:
-        print_json(found)
-        return
-    show(found)
-    if found["left_out"]:
-        tell(f"{found['left_out']:,} texts are too long for the model (--model.longest): left out")
-
-
-def points(tool: PairTool, more: dict[str, Any], *, wanted: bool) -> dict[str, Any]:
-    """The pointing game on the data that a model is scored on, where it is wanted."""
-    if not wanted:
-        return {}
-    settings: JointSettings = more["settings"]
-    if settings.data:
-        raise ConfigError("--pointing is of shapes, of which the truth is known; leave it out")
-    read = read_captions(settings, more["split"], more["reading"])
-    return {POINTING: pointing(tool.joint, read, more["progress"])}
-
-
-def print_points(found: dict[str, Any]) -> None:
-    """How often nouns look at what they mean, by layers and heads."""
-    if POINTING not in found:
-        return
-    game = found[POINTING]
-    heads = max(len(one["heads"]) for one in game["layers"].values())
-    rows = [
-        (site, *(f"{share:.3f}" for share in (one["mean"], *one["heads"])))
-        for site, one in game["layers"].items()
-    ]
-    tell("")
-    by_chance = f"{game['chance']:.3f} by chance"
-    tell(f"how often {game['nouns']:,} nouns look at the region that they mean; {by_chance}")
-    show_table(rows, head=("layer", "mean", *(f"head {n}" for n in range(1, heads + 1))))
-
-
-def _flat(found: dict[str, Any]) -> dict[str, Any]:
-    """Figures within figures under names of their own, for only figures are kept."""
-    flat = dict[str, Any]()
-    for name, value in found.items():
-        parts: dict[str, Any] = value if isinstance(value, dict) else {}
-        flat |= {f"{name}_{key}": x for key, x in parts.items()} or {name: value}
-    return flat
-
-
 @dataclass(frozen=True, kw_only=True)
 class PairLookOptions:
     """What is looked at, and where that goes.
@@ -306,7 +244,7 @@ def look_at_pairs(
     of: str | None = None,
 ) -> None:
     """Print or draw one, or put any number on a page."""
-    out, page = options.out, options.out is not None and options.out.suffix == ".html"
+    out = options.out
     check_out(out, options.compare)
     _check_look(given, asked, options)
     models: list[JointModel] = load_alike(run, options.compare, options.device)
@@ -320,14 +258,14 @@ def look_at_pairs(
             read = read.located(models[0].tool.joint.places, progress)
         rows = ROWS if options.rows is None else options.rows
         subjects = split_subjects(read, rows, options.split, known.truth)
-    if out is not None and page:
-        refuse_selection(options.select)
-        with counting("looking") as progress:
-            document = pair_document(models, subjects, how, progress=progress)
-        say_written(save_document(document, out))
+    if is_page(out):
+        write_page(
+            lambda progress: pair_document(models, subjects, how, progress=progress),
+            out,
+            options.select,
+        )
         return
-    if out is not None and len(subjects) > 1:
-        raise ConfigError(f"{out.name} holds one text; several go on a page, --out x.html")
+    refuse_several(len(subjects), out, "text")
     for subject in subjects:
         sentences = models[0].tool.read_text(subject.text).sentences
         every = of is None and out is None and len(sentences) > 1
@@ -336,13 +274,7 @@ def look_at_pairs(
 
 
 def _check_look(given: tuple[str, ...], asked: PairOptions, options: PairLookOptions) -> None:
-    if (options.split is None) == (not given and not asked.text):
-        raise ConfigError(
-            'name an image and a text to look at, photo.jpg "TEXT", or a split of the data with '
-            "--split test"
-        )
-    if options.rows is not None and (options.split is None or options.rows < 1):
-        raise ConfigError(f"--rows {options.rows} is of a --split, and at least 1")
+    check_asked(options.split, options.rows, named=bool(given or asked.text), what=PAIR)
     if options.split is not None and (asked.detector is not None or asked.boxes is not None):
         raise ConfigError("a --split has regions of its own; leave --detector and --boxes out")
 
@@ -373,7 +305,4 @@ def _print(
         )
     tell(look.caption)
     tell_drawing(look.text(**terminal()))
-    if options.out is not None:
-        with warnings_said():
-            written = look.save(options.out, cells=options.cells)
-        say_written(written)
+    save_look(look.save, options.out, cells=options.cells)

@@ -37,8 +37,9 @@ from saccade.data.three_sentences import SENTENCES
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.corpus import CorpusEncoder
 from saccade.tasks.figures import loss_figures
-from saccade.tasks.language.task import LanguageSettings, language_part, texts_loss
+from saccade.tasks.language.task import LanguageSettings, read_language, texts_loss
 from saccade.tasks.language.writer import Generated, Writer
+from saccade.tasks.plain_texts import text_part
 from saccade.train.recipe import Recipe
 
 
@@ -227,7 +228,7 @@ def evaluate(
     network: Any = writer.model
     split = held_out.choose(settings, splits)
     encoder = CorpusEncoder(writer.vocabulary, silent)
-    (encoded,), _ = encoder.encode(language_part(settings, split))
+    (encoded,), _ = encoder.encode(text_part(settings, split, read_language))
     special = writer.vocabulary.special
     loss = texts_loss(network, encoded, special, settings.unit, writer.device)
     found: dict[str, Any] = {

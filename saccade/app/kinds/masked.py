@@ -34,7 +34,8 @@ from saccade.tasks.corpus import CorpusEncoder
 from saccade.tasks.masked.blanks import BlankWord, FilledText
 from saccade.tasks.masked.figures import masked_figures
 from saccade.tasks.masked.filler import BlankFiller
-from saccade.tasks.masked.task import MaskedSettings, fixed_masking, masked_part, text_rows
+from saccade.tasks.masked.task import MaskedSettings, fixed_masking, read_masked, text_rows
+from saccade.tasks.plain_texts import text_part
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,8 @@ def evaluate(
     filler, settings = model.tool, held_out.settings(model.tool.settings)
     network: Any = filler.model
     split = held_out.choose(settings, splits)
-    (texts,), _ = CorpusEncoder(filler.vocabulary, silent).encode(masked_part(settings, split))
+    part = text_part(settings, split, read_masked)
+    (texts,), _ = CorpusEncoder(filler.vocabulary, silent).encode(part)
     longest = filler.fills.longest or 1 << 30
     masking = fixed_masking(settings, filler.vocabulary)
     tokens = texts.end_to_end()

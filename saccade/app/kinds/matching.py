@@ -11,7 +11,7 @@ from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.class_scores import print_class_scores
-from saccade.app.cli.output import busy, counting, json_list, print_json, say, show_table, tell
+from saccade.app.cli.output import busy, counting, json_list, print_json, say, tell
 from saccade.app.kinds.base import HeldOut, Kind
 from saccade.app.kinds.classifying import BEST
 from saccade.app.kinds.image_files import (
@@ -19,11 +19,12 @@ from saccade.app.kinds.image_files import (
     Row,
     SomeFailedError,
     given_images,
+    guess_fields,
     one_field,
     predict_images,
 )
-from saccade.app.kinds.joint_commands import evaluate
 from saccade.app.kinds.joint_inputs import images_and_texts
+from saccade.app.kinds.joint_scores import evaluate, show_recalls
 from saccade.app.kinds.matching_base import MatchingModel, load_matching
 from saccade.app.kinds.matching_look import Texts, look_command
 from saccade.app.kinds.serve_classification import guesses_table
@@ -42,7 +43,6 @@ from saccade.tasks.matching.evaluate import (
 from saccade.tasks.matching.tool import MatchingTool
 
 BUILT_IN = "shapes"  # names the built-in scenes where classes are asked for
-WAYS = {"image": "images by sentences", "sentence": "sentences by images"}
 
 
 def predict_command(
@@ -88,8 +88,7 @@ def predict_command(
 
 
 def _lines(row: Row, alone: bool) -> Fields:
-    guesses = [(one["label"], f"{one['probability']:.4f}") for one in row["guesses"]]
-    return guesses if alone else guesses[:1]
+    return guess_fields(row["guesses"], alone)
 
 
 def _rank(tool: MatchingTool, images: tuple[str, ...], text: str, *, json: bool) -> None:
@@ -170,19 +169,11 @@ def _print_recalls(found: dict[str, Any]) -> None:
         f"{found['seconds']:.1f} s"
     )
     tell("")
-    _show_ways(found, "recall")
+    show_recalls(found)
     if found["shared"]:
         tell("")
         tell(f"{found['shared']:,} sentences were said of several images; if any of these is right")
-        _show_ways(found, "recall_or_same")
-
-
-def _show_ways(found: dict[str, Any], name: str) -> None:
-    ranks = list(found[f"image_{name}"])
-    rows = [
-        (said, *(f"{found[f'{way}_{name}'][k]:.4f}" for k in ranks)) for way, said in WAYS.items()
-    ]
-    show_table(rows, head=("", *ranks))
+        show_recalls(found, "recall_or_same")
 
 
 def _eval_classes(

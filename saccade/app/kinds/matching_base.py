@@ -9,6 +9,7 @@ import torch
 from saccade.app.kinds.base import LoadedRun, TrainedModel
 from saccade.app.kinds.classifying import BEST, ClassificationModel
 from saccade.app.kinds.joint_base import checked_text
+from saccade.app.kinds.many_images import in_batches
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.kinds.understood import UnderstandingModel
 from saccade.app.look.captioning.film import ImageLook
@@ -60,15 +61,11 @@ class MatchingModel(TrainedModel[MatchingTool]):
         """
         if isinstance(text, list | tuple):
             return self.classifier(text).predict(image, best=best, progress=progress)
-        images = list(map(an_image, image if isinstance(image, list) else [image]))
-        names = [image_name(one, number) for number, one in enumerate(images)]
         asked, made = checked_text(text), list[Match]()
-        for first in range(0, len(images), self.tool.batch):
-            some = list(zip(images, names))[first : first + self.tool.batch]
-            prepared = [self.tool.prepare(one, name=name) for one, name in some]
-            found = self.tool.similarity(torch.stack(prepared), asked).tolist()
-            made += [Match(name, asked, score) for (_, name), score in zip(some, found)]
-            progress(len(made), len(images))
+        for some in in_batches(image, self.tool.batch, self.tool.prepare, progress):
+            pixels = torch.stack([one.prepared for one in some])
+            found = self.tool.similarity(pixels, asked).tolist()
+            made += [Match(one.name, asked, score) for one, score in zip(some, found)]
         return made if isinstance(image, list) else made[0]
 
     def rank(self, images: list[Any], text: str) -> list[Match]:

@@ -6,22 +6,23 @@ from typing import Annotated
 
 import tyro
 
-from saccade.app.cli.inputs import check_out, say_written
-from saccade.app.cli.output import busy, counting, tell, tell_drawing, warnings_said
+from saccade.app.cli.image_look import check_asked, look_at_images
+from saccade.app.cli.inputs import check_out, is_page
+from saccade.app.cli.output import counting
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.kinds.base import load_alike
-from saccade.app.kinds.joint_commands import ROWS, caption_truth
+from saccade.app.kinds.joint_commands import PAIR, ROWS, caption_truth
 from saccade.app.kinds.joint_inputs import images_and_texts
 from saccade.app.kinds.matching_base import MatchingModel
 from saccade.app.kinds.serve_understanding import line_document
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.classification import Subject, class_document, class_look
-from saccade.app.look.draw.figure import save_document
-from saccade.app.look.draw.terminal import terminal
+from saccade.app.look.document import LookDocument
 from saccade.app.look.images import ShownImage
 from saccade.app.look.joint.subject import split_subjects
-from saccade.app.look.settings import LookSettings, Selection, refuse_selection
+from saccade.app.look.settings import LookSettings, Selection
 from saccade.errors import ConfigError
+from saccade.tasks.base import Progress
 from saccade.tasks.matching.data import read_matches
 from saccade.tasks.matching.tool import MatchingTool
 
@@ -70,13 +71,7 @@ def look_command(
         device: cpu, cuda …; auto takes the fastest there is.
     """
     check_out(out, compare)
-    if (split is None) == (not given and not text):
-        raise ConfigError(
-            'name an image and a text to look at, photo.jpg "TEXT", or a split of the data with '
-            "--split test"
-        )
-    if rows is not None and (split is None or rows < 1):
-        raise ConfigError(f"--rows {rows} is of a --split, and at least 1")
+    check_asked(split, rows, named=bool(given or text), what=PAIR)
     if words and split is not None:
         raise ConfigError("--words is of a text that you name; leave --split or --words out")
     models: list[MatchingModel] = load_alike(run, compare, device)
@@ -111,25 +106,17 @@ def _look_at_images(
     cells: bool,
 ) -> None:
     classifiers = [model.classifier(texts) for model in models]
-    if out is not None and out.suffix == ".html":
-        refuse_selection(select)
-        with counting("looking") as progress:
-            document = class_document(classifiers, subjects, how, progress=progress)
-        say_written(save_document(document, out))
-        return
-    if out is not None and len(subjects) > 1:
-        raise ConfigError(f"{out.name} holds one image; several go on a page, --out x.html")
-    for subject in subjects:
-        with busy("looking"):
-            look = class_look(classifiers[0], subject, how, select)
-        if len(classifiers[0].classes) == 1:  # which is certain among itself
-            look = _with_similarity(look, models[0].tool, subject, texts[0])
-        tell(look.caption)
-        tell_drawing(look.text(colour=terminal()["colour"]))
-        if out is not None:
-            with warnings_said():
-                written = look.save(out, cells=cells)
-            say_written(written)
+
+    def document(progress: Progress) -> LookDocument:
+        return class_document(classifiers, subjects, how, progress=progress)
+
+    def look(subject: Subject) -> ImageLook:
+        found = class_look(classifiers[0], subject, how, select)
+        if len(classifiers[0].classes) > 1:
+            return found
+        return _with_similarity(found, models[0].tool, subject, texts[0])  # certain among itself
+
+    look_at_images(subjects, document, look, out, select, cells=cells)
 
 
 def _with_similarity(look: ImageLook, tool: MatchingTool, subject: Subject, text: str) -> ImageLook:
@@ -150,5 +137,4 @@ def _look_at_words(
         raise ConfigError(f"{len(texts)} texts: --words looks into one; give one")
     models[0].tool.reading(text)
     readers = [model.reader([Path(name) for name in images]) for model in models]
-    page = out is not None and out.suffix == ".html"
-    look_at_text(readers, text, how, out, line_document, select, writes=not page)
+    look_at_text(readers, text, how, out, line_document, select, writes=not is_page(out))

@@ -10,11 +10,12 @@ from PIL import Image
 from torch import Tensor
 
 from saccade.app.kinds.base import LoadedRun, TrainedModel
+from saccade.app.kinds.many_images import in_batches
 from saccade.app.look.draw.figure import save_by_ending
 from saccade.app.look.draw.pairs import draw_pairs
 from saccade.app.look.draw.png import png_bytes
 from saccade.app.look.images import pillow_image
-from saccade.data.images.given import AnyImage, an_image, image_name
+from saccade.data.images.given import AnyImage
 from saccade.errors import DataError
 from saccade.models.image_tokens.dvae import Dvae
 from saccade.tasks.base import Progress, silent
@@ -64,18 +65,13 @@ class ReconstructionModel(TrainedModel[Reconstructor]):
         """Tell an image by codes, or many: files, their bytes, Pillow images, arrays or tensors of
         uint8.
         """
-        images: list[AnyImage] = list(map(an_image, image if isinstance(image, list) else [image]))
         made: list[CodesPrediction] = []
-        for first in range(0, len(images), self.tool.batch):
-            some = images[first : first + self.tool.batch]
-            names = [image_name(one, first + place) for place, one in enumerate(some)]
-            prepared = [self.tool.prepare(one, name=name) for one, name in zip(some, names)]
-            found = self.tool.reconstruct(torch.stack(prepared))
+        for some in in_batches(image, self.tool.batch, self.tool.prepare, progress):
+            found = self.tool.reconstruct(torch.stack([given.prepared for given in some]))
             made += [
-                CodesPrediction(name, given, one.pixels, one.codes, one.psnr)
-                for name, given, one in zip(names, prepared, found, strict=True)
+                CodesPrediction(given.name, given.prepared, one.pixels, one.codes, one.psnr)
+                for given, one in zip(some, found, strict=True)
             ]
-            progress(len(made), len(images))
         return made if isinstance(image, list) else made[0]
 
     def decode(self, codes: Any) -> list[Image.Image]:

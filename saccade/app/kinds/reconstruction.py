@@ -17,6 +17,7 @@ from saccade.app.kinds.serve_reconstruction import ReconstructionServing, codes_
 from saccade.app.look.draw.figure import save_by_ending
 from saccade.app.look.draw.pairs import draw_pairs
 from saccade.app.look.draw.png import png_bytes
+from saccade.app.look.images import evenly
 from saccade.data.readers.images.plain import plain_image_splits
 from saccade.errors import ConfigError
 from saccade.tasks.reconstruction.data import ReconstructionSettings, read_plain
@@ -128,8 +129,7 @@ def eval_command(
 def _of_split(tool: Reconstructor, asked: ReconstructionSettings, split: str | None) -> list[Pair]:
     """Some images of a split, spread evenly over it, and what their codes stand for."""
     read = read_plain(asked, split)
-    chosen = torch.linspace(0, len(read) - 1, min(OF_SPLIT, len(read))).round().long().unique()
-    images = read.images[chosen]
+    images = read.images[torch.tensor(evenly(len(read), OF_SPLIT))]
     return [(image, one.pixels) for image, one in zip(images, tool.reconstruct(images))]
 
 

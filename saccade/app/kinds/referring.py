@@ -6,8 +6,8 @@ from typing import Any
 
 import tyro
 
-from saccade.app.cli.output import show_table, tell
-from saccade.app.kinds.base import Kind, LoadedRun
+from saccade.app.cli.output import show_table
+from saccade.app.kinds.base import Kind
 from saccade.app.kinds.found_files import free_stem, make_folder, quick_png
 from saccade.app.kinds.image_files import Fields
 from saccade.app.kinds.joint_base import PairPrediction, joint_loader
@@ -17,11 +17,11 @@ from saccade.app.kinds.joint_commands import (
     PairOptions,
     Row,
     SplitTruth,
-    evaluate,
     look_at_pairs,
     predict_pairs,
 )
 from saccade.app.kinds.joint_regions import HeldOutPairs
+from saccade.app.kinds.joint_scores import evaluate, of_joint, tell_pace
 from saccade.app.kinds.serve_joint import JointServing
 from saccade.app.look.draw.boxes import DrawnBox, draw_boxes
 from saccade.app.look.draw.figure import write
@@ -31,7 +31,6 @@ from saccade.data.readers.images.asked.forms import REFERRING
 from saccade.data.readers.images.asked.read import asked_splits
 from saccade.tasks.joint.evaluate import evaluate_referring
 from saccade.tasks.joint.referring import read_phrases
-from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.joint.tools import ReferringTool
 
 
@@ -104,20 +103,12 @@ def eval_command(
         json: print everything as JSON.
     """
     splits = partial(asked_splits, form=REFERRING)
-    evaluate(run, held_out, splits, _score, _print_scores, device, json=json)
-
-
-def _score(tool: ReferringTool, **more: Any) -> dict[str, Any]:
-    return evaluate_referring(tool.joint, **more)
+    score = of_joint(evaluate_referring)
+    evaluate(run, held_out, splits, score, _print_scores, device, json=json)
 
 
 def _print_scores(found: dict[str, Any]) -> None:
-    rate = found["phrases"] / max(found["seconds"], 1e-9)
-    tell(
-        f"{found['split']}: {found['phrases']:,} phrases about {found['images']:,} images, "
-        f"{found['seconds']:.1f} s ({rate:,.0f} phrases/s)"
-    )
-    tell("")
+    tell_pace(found, "phrases")
     rows = [("accuracy at IoU 0.5", f"{found['accuracy']:.4f}")]
     if found["chance"] is not None:
         rows.append(("by chance", f"{found['chance']:.4f}"))
@@ -152,13 +143,9 @@ def _truth(box: Any) -> PairTruth:
     return PairTruth(box=box)
 
 
-def _tool(joint: JointTool, run: LoadedRun) -> ReferringTool:
-    return ReferringTool(joint)
-
-
 KIND = Kind(
     name="referring",
-    load=joint_loader(_tool),
+    load=joint_loader(lambda joint, run: ReferringTool(joint)),
     predict=predict_command,
     evaluate=eval_command,
     look=look_command,

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 import tyro
 
 from saccade.app.api import load
-from saccade.app.cli.inputs import InputLines, check_out, input_lines, one_text, say_written
+from saccade.app.cli.inputs import (
+    InputLines,
+    check_out,
+    input_lines,
+    is_page,
+    one_text,
+    save_look,
+    say_written,
+)
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -325,14 +333,13 @@ def look_command(
     """
     check_out(out)
     how, prompt = LookSettings(budget=budget), one_text(texts, text)
-    page = out is not None and out.suffix == ".html"
-    if page:
+    if is_page(out):
         refuse_selection(select)
     with busy("loading"):
         model: TextToImageModel = load(run, device=device)
     with busy("drawing"):
         (one,) = model.predict(prompt, **vars(drawing), **vars(begun))
-    if out is not None and page:
+    if is_page(out):
         with busy("looking"):
             document = drawn_document(model, one.subject, how)
         say_written(save_document(document, out))
@@ -341,10 +348,7 @@ def look_command(
         look = drawn_look(model, one.subject, how, select)
     if len(look.words) <= LONG:
         tell_drawing(look.text(colour=terminal()["colour"]))
-    if out is not None:
-        with warnings_said():
-            written = look.save(out)
-        say_written(written)
+    save_look(look.save, out)
 
 
 KIND = Kind(

@@ -12,6 +12,7 @@ from saccade.app.cli.inputs import (
     check_file,
     check_out,
     input_lines,
+    is_page,
     one_text,
     say_written,
     with_zoom,
@@ -261,13 +262,12 @@ def look_command(
     check_out(out, compare)
     how = with_zoom(LookSettings(budget=budget, of=of), zoom)
     line = one_text(texts, text, skip_bad=skip_bad)
-    page = out is not None and out.suffix == ".html"
-    if flow and page:
+    if flow and is_page(out):
         raise ConfigError("--flow chooses what is printed or drawn; a page has it: leave it out")
     models = load_alike(run, compare, device)
     check_zoom(models, how, out)
     line = with_second(models[0], line, second)
-    look_at_text(models, line, how, out, line_document, select, writes=not page, flow=flow)
+    look_at_text(models, line, how, out, line_document, select, writes=not is_page(out), flow=flow)
 
 
 KIND = Kind(

@@ -12,8 +12,8 @@ from saccade.app.look.arrays import Blobs
 from saccade.app.look.axis import grid_entry
 from saccade.app.look.captioning.film import ImageLook
 from saccade.app.look.document import AxisEntry, ClassEntry, LookDocument, LookEntry, SiteEntry
-from saccade.app.look.images import SIDES, ShownImage
-from saccade.app.look.matrix import site_named
+from saccade.app.look.images import SIDES, ShownImage, image_entries, names_of
+from saccade.app.look.matrix import layer_heads
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.data.images.lattice import Lattice
 from saccade.errors import ConfigError
@@ -95,11 +95,8 @@ def class_look(
     if select.layer is None and select.head is not None:
         raise ConfigError(f"head={select.head} is of a layer; name that too, as --layer 0")
     if select.layer is not None:
-        layers = list(found.attention)
-        name = site_named(select.layer, layers, layers)
-        heads, one = named[name]
-        if select.head is not None and not 0 <= select.head < len(heads):
-            raise ConfigError(f"{name} has no head {select.head}; it has {len(heads)}")
+        name, heads = layer_heads({layer: named[layer][0] for layer in found.attention}, select)
+        one = named[name][1]
         chosen = range(len(heads)) if select.head is None else (select.head,)
         named = {f"{name}, head {head}": (heads[head][None], one) for head in chosen}
     finest = max((one for _, one in named.values()), key=lambda one: one.lattice.height)
@@ -158,11 +155,9 @@ def class_document(
                 looks.append(_entry(model, one, found, row, room, blobs, first + row))
             done += len(some)
             progress(done, len(models) * len(subjects))
-    seen = max(model.tool.settings.image for model in models)
-    subject = subjects[0].shown.name if len(subjects) == 1 else f"{len(subjects)} images"
-    entries = [one.shown.among(len(subjects)).entry(seen) for one in subjects]
-    names = [model.name for model in models]
-    return LookDocument.of("classification", names, subject, looks, blobs, entries)
+    shown, names = [one.shown for one in subjects], [model.name for model in models]
+    entries = image_entries(shown, [model.tool for model in models])
+    return LookDocument.of("classification", names, names_of(shown), looks, blobs, entries)
 
 
 def _entry(

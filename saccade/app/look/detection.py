@@ -22,12 +22,11 @@ from saccade.app.look.document import (
     TrueEntry,
 )
 from saccade.app.look.draw.boxes import colour_of
-from saccade.app.look.images import SIDES, ShownImage
-from saccade.app.look.matrix import site_named
+from saccade.app.look.images import SIDES, ShownImage, image_entries, names_of
+from saccade.app.look.matrix import layer_heads
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import EIGHT_BITS
 from saccade.data.objects import Objects
-from saccade.errors import ConfigError
 from saccade.metrics.box_matching import taken_objects
 from saccade.metrics.detection import FoundObjects
 from saccade.tasks.base import Progress, silent
@@ -69,11 +68,7 @@ def object_look(
     """
     tool, shown = model.tool, subject.shown
     maps = object_maps(tool, shown.seen_by(tool), points=0)
-    layers = list(maps.across)
-    name = layers[-1] if select.layer is None else site_named(select.layer, layers, layers)
-    heads = maps.across[name]
-    if select.head is not None and not 0 <= select.head < len(heads):
-        raise ConfigError(f"{name} has no head {select.head}; it has {len(heads)}")
+    name, heads = layer_heads(maps.across, select)
     drawn = heads.mean(dim=0) if select.head is None else heads[select.head]
     told = [one for one in maps.found if one.score >= how.threshold]
     select.check_rows(len(told))
@@ -112,11 +107,9 @@ def object_document(
                 blobs.note(f"of an image the {MOST} likeliest objects are kept")
             looks.append(_entry(model, subject, maps, how, room, blobs, number))
             progress(len(looks), len(models) * len(subjects))
-    seen = max(model.tool.settings.image for model in models)
-    name = subjects[0].shown.name if len(subjects) == 1 else f"{len(subjects)} images"
-    entries = [one.shown.among(len(subjects)).entry(seen) for one in subjects]
-    names = [model.name for model in models]
-    return LookDocument.of("detection", names, name, looks, blobs, entries)
+    shown, names = [one.shown for one in subjects], [model.name for model in models]
+    entries = image_entries(shown, [model.tool for model in models])
+    return LookDocument.of("detection", names, names_of(shown), looks, blobs, entries)
 
 
 def _entry(

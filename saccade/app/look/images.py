@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -134,6 +134,22 @@ def _file(image: Any) -> Any:
             f"{printable(path)} is a folder; name the images in it that you want to look at"
         )
     return path
+
+
+def image_entries(shown: Sequence[ShownImage], tools: Sequence[SeesImages]) -> list[ImageEntry]:
+    """What a document says of its images; smaller ones where there are many."""
+    seen = max(tool.settings.image for tool in tools)
+    return [one.among(len(shown)).entry(seen) for one in shown]
+
+
+def names_of(shown: Sequence[ShownImage]) -> str:
+    """What the title of their document says of images."""
+    return shown[0].name if len(shown) == 1 else f"{len(shown)} images"
+
+
+def evenly(count: int, rows: int) -> list[int]:
+    """The numbers of so many of them, spread evenly over all."""
+    return torch.linspace(0, count - 1, min(rows, count)).round().long().unique().tolist()
 
 
 def split_images(captioned: Captioned, rows: int, tool: SeesImages, split: str) -> list[ShownImage]:

@@ -3,6 +3,7 @@
 The page has every one of them. A picture, a terminal and a table of numbers show one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -107,6 +108,18 @@ def site_named(layer: str, numbered: list[str], sites: list[str]) -> str:
         f"--layer {printable(layer)} is not there; there are "
         f"{', '.join(f'{i} ({site})' for i, site in enumerate(numbered))}{named}"
     )
+
+
+def layer_heads(sites: Mapping[str, Tensor], select: Selection) -> tuple[str, Tensor]:
+    """The layer that is selected, the last by default, and all of its heads; a head that it has not
+    is refused.
+    """
+    names = list(sites)
+    name = names[-1] if select.layer is None else site_named(select.layer, names, names)
+    heads = sites[name]
+    if select.head is not None and not 0 <= select.head < len(heads):
+        raise ConfigError(f"{name} has no head {select.head}; it has {len(heads)}")
+    return name, heads
 
 
 def one_matrix(glances: dict[str, Glance], select: Selection) -> tuple[Float[Tensor, "T S"], str]:

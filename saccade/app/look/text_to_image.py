@@ -25,7 +25,7 @@ from saccade.app.look.document import (
 )
 from saccade.app.look.draw.figure import save_by_ending
 from saccade.app.look.images import SIDE, ShownImage, pillow_image
-from saccade.app.look.matrix import Side, site_named
+from saccade.app.look.matrix import Side, layer_heads
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import EIGHT_BITS
 from saccade.data.images.decode import upright
@@ -135,18 +135,15 @@ def drawn_look(
 
 def _chosen(seen: DrawnLook, select: Selection) -> tuple[Float[Tensor, "cells S"], str]:
     """The mean over layers and heads, or those that were chosen, and in words which they are."""
-    names = list(seen.sites)
     if select.layer is None:
         if select.head is not None:
             raise ConfigError(f"head={select.head} is of a layer; name that too, as --layer 0")
         every = torch.stack([heads.mean(dim=0) for heads in seen.sites.values()])
         return every.mean(dim=0), "mean over layers and heads"
-    name = site_named(select.layer, names, names)
-    heads, what = seen.sites[name], f"{name} (sees its {seen.sees[name]})"
+    name, heads = layer_heads(seen.sites, select)
+    what = f"{name} (sees its {seen.sees[name]})"
     if select.head is None:
         return heads.mean(dim=0), f"{what}, mean over heads"
-    if not 0 <= select.head < len(heads):
-        raise ConfigError(f"{name} has no head {select.head}; it has {len(heads)}")
     return heads[select.head], f"{what}, head {select.head}"
 
 

@@ -23,7 +23,6 @@ from saccade.tasks.base import (
     Preparation,
     Progress,
     each_told,
-    shard_rows,
     silent,
     with_vocabulary,
 )
@@ -36,6 +35,7 @@ from saccade.tasks.captioning.equalizer import Concern, concern, group_table, te
 from saccade.tasks.captioning.losses import reinforced, uncovered
 from saccade.tasks.captioning.regions import Hidden
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.epochs import batches_of
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.images import ImageSource, augmentation, digest, some_of_each, varied
 from saccade.tasks.kept_texts import KeptTexts
@@ -157,15 +157,15 @@ class Captioning:
         counts = self._train.first.diff().float()
         taken = counts.clamp(max=settings.captions).mean() / counts.mean()
         words = int(self._train.captions.lengths.sum()) + len(self._train.captions)
-        self.images = max(1, round(how.budget * self._train.size / float(words * taken)))
+        images = max(1, round(how.budget * self._train.size / float(words * taken)))
         self._vary = augmentation(settings.augment, settings.image)
         groups = read_groups(settings.equalizer.groups)
         self._groups = group_table(groups, self.vocabulary) if settings.equalizer.asks else None
-        self._epoch: tuple[int, list[Tensor]] = (-1, [])
+        self._order = batches_of(torch.arange(self._train.size), images, seed=how.seed)
 
     @property
     def batches_per_epoch(self) -> int:
-        return -(-self._train.size // self.images)
+        return self._order.batches
 
     @property
     def padding(self) -> float:
@@ -191,12 +191,7 @@ class Captioning:
         return " ".join(side.fingerprint() for side in (self._train, self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> CaptionBatch:
-        epoch, index = divmod(position, self.batches_per_epoch)
-        if self._epoch[0] != epoch:
-            rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-            order = torch.randperm(self._train.size, generator=rng)
-            self._epoch = (epoch, list(order.split(self.images)))
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, epoch = self._order.at(position, shard, shards)
         draws = {"seed": self.seed, "epoch": epoch}
         captions, of = some_of_each(self._train.first, rows, self.settings.captions, **draws)
         images, words = self._train.images[rows], (self._train.captions, captions, of)

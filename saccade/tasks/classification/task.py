@@ -15,7 +15,7 @@ from saccade.config import ModelConfig
 from saccade.data.images.mixing import Mixed
 from saccade.metrics.classification import average_precision, top_share
 from saccade.models.vision.image_encoder import ImageEncoderConfig
-from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
+from saccade.tasks.base import Deciding, Preparation, Progress, silent
 from saccade.tasks.classification.data import (
     Classes,
     ClassificationSettings,
@@ -23,6 +23,7 @@ from saccade.tasks.classification.data import (
     read_both,
 )
 from saccade.tasks.classification.vary import Vary
+from saccade.tasks.epochs import equal_batches
 from saccade.tasks.images import digest
 
 ASSET = "classes.json"
@@ -82,9 +83,10 @@ class Classification:
             settings.vary, image=settings.image, kept=settings.kept, pixels=settings.pixels
         )
         self.deciding = PRECISION if self.classes.several else TOP
-        self.batches_per_epoch = -(-len(self._train) // how.budget)
         self.padding = 0.0
-        self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
+        repeats = settings.vary.repeats
+        self._order = equal_batches(len(self._train), how.budget, seed=how.seed, repeats=repeats)
+        self.batches_per_epoch = self._order.batches
 
     @property
     def sizes(self) -> str:
@@ -107,10 +109,7 @@ class Classification:
         return " ".join(_fingerprint_of(side) for side in (self._train, self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> ImageBatch:
-        epoch, index = divmod(position, self.batches_per_epoch)
-        if self._epoch[0] != epoch:
-            self._epoch = epoch, self._order(epoch)
-        examples, counts = shard_rows(self._epoch[1][index], shard, shards)
+        examples, counts, epoch = self._order.at(position, shard, shards)
         rows = examples % len(self._train)
         return ImageBatch(
             self._train.images[rows],
@@ -119,17 +118,6 @@ class Classification:
             len(rows) if counts else 0,
             self.vary.draw(examples, seed=self.seed, epoch=epoch),
         )
-
-    def _order(self, epoch: int) -> tuple[Int[Tensor, " B"], ...]:
-        """The examples of each batch of an epoch: copy c of image i is number i + c · images.
-
-        Batches are as large as one another, give or take one: batch norms want no small ones.
-        """
-        count, repeats = len(self._train), self.settings.vary.repeats
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-        chosen = torch.randperm(count, generator=rng)[: -(-count // repeats)]
-        copies = chosen[:, None] + count * torch.arange(repeats)
-        return copies.flatten()[:count].tensor_split(self.batches_per_epoch)
 
     def hide_from_compiler(self) -> None:
         self.vary.hide_from_compiler()

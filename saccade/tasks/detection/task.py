@@ -17,11 +17,12 @@ from saccade.errors import ConfigError
 from saccade.metrics.detection import FoundObjects, detection_scores
 from saccade.models.detection.config import DetrConfig
 from saccade.models.detection.detr import Detections
-from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
+from saccade.tasks.base import Deciding, Preparation, Progress, silent
 from saccade.tasks.detection.data import Annotated, DetectionSettings, read_both
 from saccade.tasks.detection.losses import set_losses
 from saccade.tasks.detection.matching import TrueObjects, match
 from saccade.tasks.detection.vary import BoxVariation
+from saccade.tasks.epochs import equal_batches
 from saccade.tasks.images import digest
 
 ASSET = "classes.json"
@@ -84,10 +85,10 @@ class Detection:
         self.classes = self._train.classes
         self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
         self.vary = BoxVariation(settings.vary, image=settings.image)
-        self.batches_per_epoch = -(-len(self._train) // how.budget)
         self._most = max(len(each.learnt_from().labels) for each in self._train.objects)
         self._match = match
-        self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
+        self._order = equal_batches(len(self._train), how.budget, seed=how.seed)
+        self.batches_per_epoch = self._order.batches
 
     @property
     def sizes(self) -> str:
@@ -115,12 +116,7 @@ class Detection:
         return " ".join(_fingerprint_of(side) for side in (self._train, self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> DetectionBatch:
-        epoch, index = divmod(position, self.batches_per_epoch)
-        if self._epoch[0] != epoch:
-            rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-            order = torch.randperm(len(self._train), generator=rng)
-            self._epoch = epoch, order.tensor_split(self.batches_per_epoch)
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, epoch = self._order.at(position, shard, shards)
         true = _filled(self._train, rows, most=self._most)
         varied = self.vary.settle(rows, true.boxes, true.there, seed=self.seed, epoch=epoch)
         there = varied.there & counts

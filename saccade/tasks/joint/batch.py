@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +16,8 @@ from saccade.data.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert
-from saccade.tasks.base import LengthBound, shard_rows
+from saccade.tasks.base import LengthBound
+from saccade.tasks.epochs import EpochOrder, batches_of
 from saccade.tasks.images import some_of_each
 from saccade.tasks.joint.data import Sighted
 from saccade.tasks.joint.seen_once import SeenOnce
@@ -270,36 +271,10 @@ class SightedTexts:
         return JointBatch(self.glimpse(images), rows, taken.types, of, {}, tokens)
 
 
-@dataclass(frozen=True)
-class ImageOrder:
-    """Which images come when: each with a text once an epoch, in any order."""
-
-    images: Int[Tensor, " n"]
-    size: int  # of a batch
-    seed: int
-
-    @classmethod
-    def of(cls, texts: SightedTexts, most: int, *, budget: int, seed: int) -> "ImageOrder":
-        """As many at a time as have `budget` rows of texts on average."""
-        counts = texts.first_rows.diff()
-        mean = counts[counts > 0].clamp(max=most).float().mean()
-        return cls(counts.nonzero()[:, 0], max(1, round(budget / float(mean))), seed)
-
-    @property
-    def batches(self) -> int:
-        """In an epoch."""
-        return -(-len(self.images) // self.size)
-
-    def at(self, position: int, shard: int, shards: int) -> tuple[Tensor, bool, int]:
-        """The images of a batch, whether they count, and the epoch."""
-        epoch, index = divmod(position, self.batches)
-        order = self.images[_order(len(self.images), self.seed, epoch)]
-        rows, counts = shard_rows(order.split(self.size)[index], shard, shards)
-        return rows, counts, epoch
-
-
-@lru_cache(maxsize=2)
-def _order(count: int, seed: int, epoch: int) -> Int[Tensor, " count"]:
-    """Drawn once for all batches of an epoch."""
-    rng = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-    return torch.randperm(count, generator=rng)
+def image_order(texts: SightedTexts, most: int, *, budget: int, seed: int) -> EpochOrder:
+    """Which images come when: each with a text once an epoch, and as many at a time as have
+    `budget` rows of texts on average.
+    """
+    counts = texts.first_rows.diff()
+    mean = counts[counts > 0].clamp(max=most).float().mean()
+    return batches_of(counts.nonzero()[:, 0], max(1, round(budget / float(mean))), seed=seed)

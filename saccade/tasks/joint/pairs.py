@@ -125,6 +125,15 @@ class PairAnswer:
     blanks: tuple[tuple[BlankWord, ...], ...] = ()
 
 
+class ReadPairs(NamedTuple):
+    """Texts, of which every sentence was read together with an image; one image for each text."""
+
+    streams: Streams
+    regions: RegionRows
+    images: Sequence[PairImage]
+    texts: Sequence[PairText]
+
+
 class PairTool(ABC):
     """A joint model that is asked one thing of texts and images."""
 
@@ -190,33 +199,26 @@ class PairTool(ABC):
         if not texts:
             return []
         about = list(range(len(texts))) if of is None else list(of)
-        found, regions = self.read(images, texts, about)
-        return self.told(found, regions, [images[i] for i in about], texts, best)
+        return self.told(self.read(images, texts, about), best)
 
     def read(
         self, images: Sequence[PairImage], texts: Sequence[PairText], of: Sequence[int]
-    ) -> tuple[Streams, RegionRows]:
+    ) -> ReadPairs:
         """Texts and images, read together; each sentence of a text by itself."""
         rows, types = self.joint.rows([reading for one in texts for reading in one.readings])
         about = [image for one, image in zip(texts, of) for _ in one.readings]
         regions = seen_regions(self.model, self.joint.glimpse([one.sighted for one in images]))
         rows, visible = self.may_see(rows, regions)
-        return self.model(rows, types, visible, torch.tensor(about, device=self.device)), regions
+        found = self.model(rows, types, visible, torch.tensor(about, device=self.device))
+        return ReadPairs(found, regions, [images[i] for i in of], texts)
 
     def may_see(self, text: Rows, regions: RegionRows) -> tuple[Rows, RegionRows]:
         """All of both; some models were trained with less."""
         return text, regions
 
     @abstractmethod
-    def told(
-        self,
-        found: Streams,
-        regions: RegionRows,
-        images: Sequence[PairImage],
-        texts: Sequence[PairText],
-        best: int,
-    ) -> list[PairAnswer]:
-        """What texts were said to be, of which every sentence was read; images are theirs."""
+    def told(self, read: ReadPairs, best: int) -> list[PairAnswer]:
+        """What is said of each text about its image."""
 
     @abstractmethod
     def aim(self, answer: PairAnswer, of: str | None) -> int:
@@ -229,7 +231,7 @@ class PairTool(ABC):
     @torch.no_grad()
     def with_all(self, image: PairImage, text: PairText, aim: int) -> float:
         """How likely that is with all regions there."""
-        found = [self.read([image], [one], [0])[0] for one in text.sentences]
+        found = [self.read([image], [one], [0]).streams for one in text.sentences]
         return float(self.chance(found, aim)[0])
 
     @torch.no_grad()

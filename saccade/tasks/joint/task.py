@@ -16,7 +16,7 @@ from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, each_told, silent
 from saccade.tasks.images import augmentation, cache_folder, varied
-from saccade.tasks.joint.batch import ImageOrder, JointBatch, SightedTexts
+from saccade.tasks.joint.batch import JointBatch, SightedTexts, image_order
 from saccade.tasks.joint.boxes import RegionPlaces
 from saccade.tasks.joint.data import JointSettings, Sighted, said_of_shapes
 from saccade.tasks.joint.seen_once import see_once
@@ -86,7 +86,7 @@ class JointLearning(ABC):
         self.report += dict.fromkeys([*learnt.notes, *held.notes])
         self.report += _unknown(self.vocabulary, self._train)
         self._vary = augmentation(joint.augment, joint.image)
-        self._order = ImageOrder.of(self._train, self._most, budget=how.budget, seed=how.seed)
+        self._order = image_order(self._train, self._most, budget=how.budget, seed=how.seed)
 
     @abstractmethod
     def read(self, split: str, progress: Progress) -> TextsOfImages:

@@ -18,7 +18,14 @@ from saccade.tasks.guesses import THERE, best_guesses
 from saccade.tasks.joint.answering import AnsweringSettings
 from saccade.tasks.joint.batch import blinded
 from saccade.tasks.joint.choosing import ChoosingSettings
-from saccade.tasks.joint.pairs import TAB, PairAnswer, PairImage, PairText, PairTool, one_text
+from saccade.tasks.joint.pairs import (
+    TAB,
+    PairAnswer,
+    PairText,
+    PairTool,
+    ReadPairs,
+    one_text,
+)
 from saccade.tasks.joint.tool import JointTool
 from saccade.tasks.masked.blanks import BlankReader
 
@@ -44,16 +51,9 @@ class AnswerTool(PairTool):
         assert isinstance(settings, AnsweringSettings)
         return blinded(text, regions, settings.sees)
 
-    def told(
-        self,
-        found: Streams,
-        regions: RegionRows,
-        images: Sequence[PairImage],
-        texts: Sequence[PairText],
-        best: int,
-    ) -> list[PairAnswer]:
+    def told(self, read: ReadPairs, best: int) -> list[PairAnswer]:
         made = list[PairAnswer]()
-        for chances in self.model.answers(found).float().sigmoid().cpu():
+        for chances in self.model.answers(read.streams).float().sigmoid().cpu():
             guesses = tuple(best_guesses(self.known.names, chances, best))
             made.append(PairAnswer(guesses[0].label, guesses[0].probability, guesses))
         return made
@@ -75,18 +75,12 @@ class ReferringTool(PairTool):
 
     of_what = "that this region is meant"
 
-    def told(
-        self,
-        found: Streams,
-        regions: RegionRows,
-        images: Sequence[PairImage],
-        texts: Sequence[PairText],
-        best: int,
-    ) -> list[PairAnswer]:
+    def told(self, read: ReadPairs, best: int) -> list[PairAnswer]:
+        found, made = read.streams, list[PairAnswer]()
         assert found.beside is not None
         chances, starts = self.model.chosen(found).float().sigmoid().cpu(), found.region_starts
-        square, made = regions.boxes[found.beside.which].cpu(), list[PairAnswer]()
-        for number, image in enumerate(images):
+        square = read.regions.boxes[found.beside.which].cpu()
+        for number, image in enumerate(read.images):
             own = slice(int(starts[number]), int(starts[number + 1]))
             some = chances[own]
             region = int(some.argmax())
@@ -119,15 +113,8 @@ class FittingTool(PairTool):
 
     of_what = "that the text fits"
 
-    def told(
-        self,
-        found: Streams,
-        regions: RegionRows,
-        images: Sequence[PairImage],
-        texts: Sequence[PairText],
-        best: int,
-    ) -> list[PairAnswer]:
-        chances = self.chance([found], 0).tolist()
+    def told(self, read: ReadPairs, best: int) -> list[PairAnswer]:
+        chances = self.chance([read.streams], 0).tolist()
         return [PairAnswer(FITS if p >= THERE else DOES_NOT, p, fits=p) for p in chances]
 
     def aim(self, answer: PairAnswer, of: str | None) -> int:
@@ -166,16 +153,10 @@ class ChoosingTool(PairTool):
         assert isinstance(settings, ChoosingSettings)
         return blinded(text, regions, settings.sees)
 
-    def told(
-        self,
-        found: Streams,
-        regions: RegionRows,
-        images: Sequence[PairImage],
-        texts: Sequence[PairText],
-        best: int,
-    ) -> list[PairAnswer]:
-        made, z = list[PairAnswer](), self.model.fits(found).float().cpu()
-        for text, scores in zip(texts, z.split([len(one.readings) for one in texts])):
+    def told(self, read: ReadPairs, best: int) -> list[PairAnswer]:
+        made, z = list[PairAnswer](), self.model.fits(read.streams).float().cpu()
+        sizes = [len(one.readings) for one in read.texts]
+        for text, scores in zip(read.texts, z.split(sizes)):
             names = tuple(one.text for one in text.sentences)
             guesses = tuple(best_guesses(names, scores.softmax(dim=0), len(names)))
             made.append(PairAnswer(guesses[0].label, guesses[0].probability, guesses, names))
@@ -207,23 +188,16 @@ class FillingTool(FittingTool):
         self.joint.check_length(len(read.tokens))
         return PairText(text, (Reading(read.tokens, read.types, [], []),), read)
 
-    def told(
-        self,
-        found: Streams,
-        regions: RegionRows,
-        images: Sequence[PairImage],
-        texts: Sequence[PairText],
-        best: int,
-    ) -> list[PairAnswer]:
-        read = [one.blanks for one in texts if one.blanks is not None]
+    def told(self, read: ReadPairs, best: int) -> list[PairAnswer]:
+        found, texts = read.streams, [one.blanks for one in read.texts if one.blanks is not None]
         starts = found.word_starts.tolist()
-        at = [start + place for start, one in zip(starts, read) for place in one.at]
+        at = [start + place for start, one in zip(starts, texts) for place in one.at]
         where = torch.tensor(at, dtype=torch.long, device=self.device)
         hidden = self.model.transformed(found.words.index_select(0, where))
         chances = self.blanks.chances(self.model.output(hidden))
         made = list[PairAnswer]()
-        of_text = chances.split([len(one.at) for one in read])
-        for one, some, fits in zip(read, of_text, self.chance([found], 0).tolist()):
+        of_text = chances.split([len(one.at) for one in texts])
+        for one, some, fits in zip(texts, of_text, self.chance([found], 0).tolist()):
             filled = self.blanks.filled(one, some, best)
             made.append(PairAnswer(filled.text, fits, fits=fits, blanks=filled.blanks))
         return made

@@ -12,13 +12,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
+from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
-from saccade.data.batches import Batches
+from saccade.data.batches import Batches, epoch_draws
 from saccade.data.ragged import Sequences
 from saccade.data.rows import Rows, with_token
 from saccade.data.vocabulary import Level, SpecialTokens
-from saccade.errors import ConfigError, DataError
+from saccade.errors import DataError
 from saccade.models.protocol import LanguageNetwork, Packable
 from saccade.tasks.base import (
     Deciding,
@@ -29,19 +29,19 @@ from saccade.tasks.base import (
     TextSettings,
     check_split,
     each_told,
-    shard_rows,
     silent,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusPart, prepared_corpus
+from saccade.tasks.corpus import prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.epochs import EpochOrder
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.language.token_stream import TokenStream
 from saccade.tasks.plain_texts import (
     Unit,
-    plain_text_part,
-    plain_text_parts,
+    check_window,
     read_plain_texts,
+    text_parts,
 )
 from saccade.tasks.tokenizer import learnt, tokenizer_asset
 
@@ -83,12 +83,7 @@ class LanguageSettings(TextSettings):
         return f"reading {self.data}" if self.data else "making sentences of the built-in world"
 
     def check(self, model: ModelConfig) -> None:
-        most = model.most_words if isinstance(model, WordModelConfig) else None
-        if self.unit == "stream" and most is not None and self.window > most:
-            raise ConfigError(
-                f"window={self.window} is more than the model's longest={most}; give --window "
-                f"{most}, or --model.longest {self.window}"
-            )
+        check_window(self, model)
 
     def fitted_sizes(self) -> dict[str, int]:
         if self.data:
@@ -129,23 +124,6 @@ def read_language(settings: LanguageSettings, split: str | None) -> tuple[Sequen
     return read_plain_texts(settings, split)
 
 
-def language_parts(settings: LanguageSettings) -> tuple[CorpusPart, CorpusPart]:
-    """The same texts as `read_language` gives to train and to validate on, as they stream."""
-    if settings.data:
-        return plain_text_parts(settings)
-    train, valid = (
-        CorpusPart.in_memory(split, *read_language(settings, split)) for split in ("train", "valid")
-    )
-    return train, valid
-
-
-def language_part(settings: LanguageSettings, split: str | None) -> CorpusPart:
-    """The same texts as `read_language` gives, as they stream."""
-    if settings.data:
-        return plain_text_part(settings, split)
-    return CorpusPart.in_memory(split or "test", *read_language(settings, split))
-
-
 class Windows:
     """A stream cut into windows, starting elsewhere in each epoch; windows are shuffled."""
 
@@ -163,7 +141,7 @@ class Windows:
 
     def epoch(self, number: int) -> Int[Tensor, "batches rows"]:
         """Where every window of every batch starts."""
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        rng = epoch_draws(self.seed, number)
         spare = len(self.stream) - 1 - self.count * self.window
         offset = int(torch.randint(spare + 1, (), generator=rng))
         order = torch.randperm(self.count, generator=rng)[: len(self) * self.rows]
@@ -223,7 +201,7 @@ class LanguageModelling:
 
     def __init__(self, settings: LanguageSettings, how: Preparation) -> None:
         self.settings = settings
-        parts = language_parts(settings)
+        parts = text_parts(settings, read_language)
         corpus = prepared_corpus(settings, parts, how)
         self.vocabulary, train, valid, notes = corpus
         self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]
@@ -244,7 +222,7 @@ class LanguageModelling:
             self._data = Sentences(
                 self._texts, self.vocabulary.special, **batching, make_batching=how.make_batching
             )
-        self._epoch: tuple[int, list[Tensor] | Tensor] = (-1, [])
+        self._order = EpochOrder(len(self._data), self._data.epoch)
 
     def _short_enough(self, lines: Sequences, bound: LengthBound, of: str) -> Sequences:
         short = lines.lengths < bound.tokens
@@ -275,10 +253,7 @@ class LanguageModelling:
         return f"{self._texts.fingerprint()} {self._valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> LanguageBatch:
-        epoch, index = divmod(position, len(self._data))
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._data.epoch(epoch))
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, _ = self._order.at(position, shard, shards)
         return self._data.batch(rows, counts=counts, whole=shards == 1)
 
     def losses(self, model: LanguageNetwork, batch: LanguageBatch) -> dict[str, Float[Tensor, ""]]:

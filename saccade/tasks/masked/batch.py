@@ -9,8 +9,9 @@ from torch import Tensor
 
 from saccade.data.batches import Batches
 from saccade.data.rows import Rows
-from saccade.tasks.base import MakeBatching, shard_rows
+from saccade.tasks.base import MakeBatching
 from saccade.tasks.cross_entropy import IGNORED
+from saccade.tasks.epochs import EpochOrder
 from saccade.tasks.masked.framed import TextRows
 from saccade.tasks.masked.masking import Masking
 
@@ -83,17 +84,14 @@ class MaskedBatches:
         self._most = _most_of_equals(masking.most(texts), texts.lengths)
         alike = self._batches.shapes is not None
         self._slots = max(self._slots_of(rows) for rows in self._batches.epoch(0)) if alike else 0
-        self._epoch: tuple[int, list[Int[Tensor, " rows"]]] = (-1, [])
+        self._order = EpochOrder(len(self._batches), self._batches.epoch)
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def at(self, position: int, *, shard: int = 0, shards: int = 1) -> MaskedBatch:
         """Batch number `position` since the start."""
-        epoch, number = divmod(position, len(self))
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._batches.epoch(epoch))
-        rows, counts = shard_rows(self._epoch[1][number], shard, shards)
+        rows, counts, epoch = self._order.at(position, shard, shards)
         return self.batch(rows, epoch=epoch, counts=counts, whole=shards == 1)
 
     def batch(

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.config import ModelConfig, WordModelConfig, check_positive
+from saccade.config import ModelConfig, check_positive
 from saccade.data import lingua
 from saccade.data.ragged import Ragged, Sequences
 from saccade.data.vocabulary import Level, Vocabulary
@@ -31,13 +31,13 @@ from saccade.tasks.base import (
     silent,
     with_vocabulary,
 )
-from saccade.tasks.corpus import CorpusPart, prepared_corpus
+from saccade.tasks.corpus import prepared_corpus
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
 from saccade.tasks.masked.figures import PER_MASKED, masked_figures
 from saccade.tasks.masked.framed import EncodedLines, TextFrame, TextRows
 from saccade.tasks.masked.losses import LossWeights, replaced_losses, word_losses
 from saccade.tasks.masked.masking import Masking
-from saccade.tasks.plain_texts import Unit, plain_text_part, plain_text_parts, read_plain_texts
+from saccade.tasks.plain_texts import Unit, check_window, read_plain_texts, text_parts
 from saccade.tasks.tokenizer import tokenizer_asset
 
 HELD_BACK = 1000  # sentences of lingua to validate and to test on
@@ -97,12 +97,7 @@ class MaskedSettings(TextSettings):
         refuse_without_data(self, "next_sentence")
         if isinstance(model, TextEncoderConfig) and not isinstance(model, ElectraConfig):
             replace(model, head="words")  # refuses a model that fills none
-        most = model.most_words if isinstance(model, WordModelConfig) else None
-        if self.unit == "stream" and most is not None and self.window > most:
-            raise ConfigError(
-                f"window={self.window} is more than the model's longest={most}; give --window "
-                f"{most}, or --model.longest {self.window}"
-            )
+        check_window(self, model)
         if self.next_sentence and isinstance(model, ElectraConfig):
             raise ConfigError("an electra learns from single texts; leave --next-sentence out")
 
@@ -118,23 +113,6 @@ def read_masked(settings: MaskedSettings, split: str | None) -> tuple[Sequence[s
     count = settings.sentences if split == "train" else HELD_BACK
     made = [pair.source for pair in lingua.pairs(split, count)]
     return made, f"{count:,} English sentences of lingua, split {split}"
-
-
-def masked_parts(settings: MaskedSettings) -> tuple[CorpusPart, CorpusPart]:
-    """The same texts as `read_masked` gives to train and to validate on, as they stream."""
-    if settings.data:
-        return plain_text_parts(settings)
-    train, valid = (
-        CorpusPart.in_memory(split, *read_masked(settings, split)) for split in ("train", "valid")
-    )
-    return train, valid
-
-
-def masked_part(settings: MaskedSettings, split: str | None) -> CorpusPart:
-    """The same texts as `read_masked` gives, as they stream."""
-    if settings.data:
-        return plain_text_part(settings, split)
-    return CorpusPart.in_memory(split or "test", *read_masked(settings, split))
 
 
 def text_rows(
@@ -173,7 +151,7 @@ class MaskedLanguageModelling:
 
     def __init__(self, settings: MaskedSettings, how: Preparation) -> None:
         self.settings = settings
-        parts = masked_parts(settings)
+        parts = text_parts(settings, read_masked)
         corpus = prepared_corpus(settings, parts, how, masks=True)
         self.vocabulary, train, valid, notes = corpus
         self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]

@@ -5,14 +5,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from saccade.config import ModelConfig
 from saccade.metrics.reconstruction import code_use, psnr, squared_error
 from saccade.models.image_tokens.dvae import Dvae
 from saccade.models.image_tokens.pixels import map_pixels
-from saccade.tasks.base import Deciding, Preparation, Progress, shard_rows, silent
+from saccade.tasks.base import Deciding, Preparation, Progress, silent
+from saccade.tasks.epochs import equal_batches
 from saccade.tasks.images import augmentation, digest, varied
 from saccade.tasks.reconstruction.data import PlainImages, ReconstructionSettings, read_both
 from saccade.tasks.reconstruction.losses import gumbel_softmax, kl_to_uniform, laplace_loss
@@ -66,10 +67,10 @@ class Reconstruction:
         self.settings, self.seed = settings, how.seed
         self._train, self._valid = read_both(settings, how.progress)
         self.report = [f"train: {self._train.report}", f"valid: {self._valid.report}"]
-        self.batches_per_epoch = -(-len(self._train) // how.budget)
         self.padding = 0.0
         self._vary = augmentation(settings.augment, settings.image)
-        self._epoch: tuple[int, tuple[Tensor, ...]] = (-1, ())
+        self._order = equal_batches(len(self._train), how.budget, seed=how.seed)
+        self.batches_per_epoch = self._order.batches
 
     @property
     def sizes(self) -> str:
@@ -90,10 +91,7 @@ class Reconstruction:
         return f"{digest(self._train.images)} {digest(self._valid.images)}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> ReconstructionBatch:
-        epoch, index = divmod(position, self.batches_per_epoch)
-        if self._epoch[0] != epoch:
-            self._epoch = epoch, self._order(epoch)
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, epoch = self._order.at(position, shard, shards)
         return ReconstructionBatch(
             self._train.images[rows],
             self._vary.draw(rows, seed=self.seed, epoch=epoch),
@@ -102,11 +100,6 @@ class Reconstruction:
             torch.tensor(beta_at(position, self.settings)),
             len(rows) if counts else 0,
         )
-
-    def _order(self, epoch: int) -> tuple[Int[Tensor, " B"], ...]:
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-        order = torch.randperm(len(self._train), generator=rng)
-        return order.tensor_split(self.batches_per_epoch)
 
     def losses(self, model: Dvae, batch: ReconstructionBatch) -> dict[str, Float[Tensor, ""]]:
         """The evidence lower bound, with draws of codes that gradients pass through.

@@ -29,12 +29,12 @@ from saccade.tasks.base import (
     Preparation,
     Progress,
     each_told,
-    shard_rows,
     silent,
 )
 from saccade.tasks.captioning.data import Captioned
 from saccade.tasks.captioning.task import encode
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.epochs import batches_of
 from saccade.tasks.images import digest, some_of_each
 from saccade.tasks.kept_texts import KeptTexts
 from saccade.tasks.reconstruction.asset import ASSET, dvae_asset
@@ -113,8 +113,8 @@ class TextToImage:
         self.report += dict.fromkeys([*learnt.notes, *held.notes])
         rate = settings.bpe_dropout
         self._pairs = BpeDropout(self.vocabulary, rate) if rate else None
-        self._size = max(1, how.budget)
-        self._epoch: tuple[int, list[Tensor]] = (-1, [])
+        images = torch.arange(len(self._train.codes))
+        self._order = batches_of(images, max(1, how.budget), seed=how.seed)
 
     def _coded(
         self, read: Captioned, texts: KeptTexts, bound: LengthBound, what: str
@@ -133,7 +133,7 @@ class TextToImage:
 
     @property
     def batches_per_epoch(self) -> int:
-        return -(-len(self._train.codes) // self._size)
+        return self._order.batches
 
     @property
     def sizes(self) -> str:
@@ -165,12 +165,7 @@ class TextToImage:
         return f"{self._train.fingerprint()} {self._valid.fingerprint()} {coded_by}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TextImageBatch:
-        epoch, index = divmod(position, self.batches_per_epoch)
-        if self._epoch[0] != epoch:
-            rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-            order = torch.randperm(len(self._train.codes), generator=rng)
-            self._epoch = (epoch, list(order.split(self._size)))
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, epoch = self._order.at(position, shard, shards)
         draws = {"seed": self.seed, "epoch": epoch}
         texts, _ = some_of_each(self._train.first, rows, 1, **draws)
         words = self._in_pieces(texts, uniform(texts, 2, **draws, stream=PAIRS))

@@ -30,12 +30,12 @@ from saccade.tasks.base import (
     check_split,
     each_told,
     refuse_without_data,
-    shard_rows,
     silent,
     with_vocabulary,
 )
 from saccade.tasks.corpus import CorpusPart, TextCorpus, prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
+from saccade.tasks.epochs import EpochOrder
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.tokenizer import tokenizer_asset
 
@@ -216,7 +216,7 @@ class Translation:
         bound = how.bound(10 * settings.longest, "--longest", "ten times ")
         self._valid = self._short_enough(valid.columns, bound, "validation pairs")
         self._batches = how.make_batching(_lengths(self._train), budget=how.budget, seed=how.seed)
-        self._epoch: tuple[int, list[Tensor]] = (-1, [])
+        self._order = EpochOrder(len(self._batches), self._batches.epoch)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -240,10 +240,7 @@ class Translation:
         return " ".join(part.fingerprint() for part in (*self._train, *self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TranslationBatch:
-        epoch, index = divmod(position, len(self._batches))
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._batches.epoch(epoch))
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, _ = self._order.at(position, shard, shards)
         shapes = self._batches.shapes if shards == 1 else None  # shares differ in size
         return collate(self._train, rows, self.vocabulary.special, shapes=shapes, counts=counts)
 

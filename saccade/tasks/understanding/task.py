@@ -17,7 +17,8 @@ from saccade.data.rows import BatchShape, Rows
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import ScoresTexts
 from saccade.models.text.text_encoder import TextEncoderConfig
-from saccade.tasks.base import Preparation, Progress, shard_rows, silent
+from saccade.tasks.base import Preparation, Progress, silent
+from saccade.tasks.epochs import EpochOrder
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 from saccade.tasks.understanding.data import (
     TextSplit,
@@ -102,7 +103,7 @@ class Understanding:
         self.deciding = deciding_of(self.labels)
         lengths = self._train.texts.tokens.lengths[: len(train.rows), None]
         self._batches = how.make_batching(lengths, budget=how.budget, seed=how.seed)
-        self._epoch: tuple[int, list[Tensor]] = (-1, [])
+        self._order = EpochOrder(len(self._batches), self._batches.epoch)
 
     def _encoded(self, split: TextSplit, name: str, longest: int, option: str) -> LabelledTexts:
         texts, words = [row.texts for row in split.rows], [row.words for row in split.rows]
@@ -157,10 +158,7 @@ class Understanding:
         return f"{self._train.fingerprint()} {self._valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TextsBatch:
-        epoch, index = divmod(position, len(self._batches))
-        if self._epoch[0] != epoch:
-            self._epoch = (epoch, self._batches.epoch(epoch))
-        rows, counts = shard_rows(self._epoch[1][index], shard, shards)
+        rows, counts, epoch = self._order.at(position, shard, shards)
         shapes = self._batches.shapes
         shape = shapes[0] if shapes is not None and shards == 1 else None
         turned = self._turned(rows, epoch) if self.settings.either_order else rows

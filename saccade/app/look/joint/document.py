@@ -17,6 +17,7 @@ from saccade.app.look.document import (
     RegionsEntry,
     SiteEntry,
 )
+from saccade.app.look.images import image_entries
 from saccade.app.look.joint.seen import WORDS, SeenPair, seen_sentences
 from saccade.app.look.joint.subject import PairSubject, PairTruth
 from saccade.app.look.settings import LookSettings, NamedModel
@@ -57,8 +58,7 @@ def pair_document(
             looks += [_entry(model, subject, seen, how, own, blobs, number) for seen in every]
             done += 1
             progress(done, len(models) * len(subjects))
-    side = max(model.tool.settings.image for model in models)
-    entries = [one.shown.among(len(subjects)).entry(side) for one in subjects]
+    entries = image_entries([one.shown for one in subjects], [model.tool for model in models])
     only = subjects[0]
     text = only.text.replace(TAB, " | ")
     name = f"{only.shown.name} · {text}" if len(subjects) == 1 else f"{len(subjects)} texts"

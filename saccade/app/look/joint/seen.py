@@ -91,7 +91,7 @@ def seen_pair(
     longest = max(len(text.reading.tokens), regions)
     only = ACROSS if regions > MOST_KEPT else ""
     with looking(tool.model, keep=Keep(dense=longest, map_side=0, top=0), only=only) as trace:
-        _, given = tool.read([image], [text], [0])
+        given = tool.read([image], [text], [0]).regions
         sides = {
             name: (STREAMS[rows.name], STREAMS[columns.name])
             for name, (rows, columns) in trace.axes.items()

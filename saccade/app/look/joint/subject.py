@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.app.look.images import ShownImage
+from saccade.app.look.images import ShownImage, evenly
 from saccade.data.images.given import AnyImage
 from saccade.data.images.square import fit_square
 from saccade.tasks.joint.data import Sighted
@@ -62,7 +62,6 @@ def split_subjects(
     every = [text for some in read.texts for text in some]
     sizes = read.sizes or [1] * len(every)
     first = [end - size for end, size in zip(accumulate(sizes), sizes)]
-    chosen = torch.linspace(0, len(sizes) - 1, min(rows, len(sizes))).round().long().unique()
     return [
         PairSubject(
             _shown(read.sighted, image_of[text], f"{split} {image_of[text]}"),
@@ -70,7 +69,7 @@ def split_subjects(
             _sighter(read.sighted, image_of[text], f"{split} {image_of[text]}"),
             truth_of(read.truth[text]),
         )
-        for text, size in ((first[row], sizes[row]) for row in chosen.tolist())
+        for text, size in ((first[row], sizes[row]) for row in evenly(len(sizes), rows))
     ]
 
 

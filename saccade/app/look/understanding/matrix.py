@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from saccade.app.look.draw.figure import MatrixLook
-from saccade.app.look.matrix import Shown, Side, between, site_named
+from saccade.app.look.matrix import Shown, Side, between, layer_heads
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.understanding.document import RELEVANCE, ROLLOUT, understanding_document
 from saccade.app.look.understanding.subject import Understood, understand
@@ -68,7 +68,7 @@ def _of_decision(one: Understood, maps: DecisionMaps, select: Selection) -> _Row
         named = {RELEVANCE: maps.relevance[0], ROLLOUT: maps.rollout[0]}
         named |= {name: row_at(seen.mean(0), place) for name, seen in maps.attention.items()}
     else:
-        name, heads = _layer(maps, select)
+        name, heads = layer_heads(maps.attention, select)
         chosen = range(len(heads)) if select.head is None else [select.head]
         named = {f"{name}, head {head}": row_at(heads[head], place) for head in chosen}
     return _Rows(list(named), torch.stack(list(named.values())), title)
@@ -104,17 +104,7 @@ def _attention(maps: DecisionMaps, select: Selection) -> tuple[Float[Tensor, "T 
     if select.layer is None:
         every = torch.stack([seen.mean(dim=0) for seen in maps.attention.values()])
         return every.mean(dim=0), "mean over layers and heads"
-    name, heads = _layer(maps, select)
+    name, heads = layer_heads(maps.attention, select)
     if select.head is None:
         return heads.mean(dim=0), f"{name}, mean over heads"
     return heads[select.head], f"{name}, head {select.head}"
-
-
-def _layer(maps: DecisionMaps, select: Selection) -> tuple[str, Float[Tensor, "N T T"]]:
-    assert select.layer is not None
-    layers = list(maps.attention)
-    name = site_named(select.layer, layers, layers)
-    heads = maps.attention[name]
-    if select.head is not None and not 0 <= select.head < len(heads):
-        raise ConfigError(f"{name} has no head {select.head}; it has {len(heads)}")
-    return name, heads

@@ -5,7 +5,7 @@ import { button, picker, rove } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 
 export class ImageGallery {
-  // choose(item): open an image. `node(subject)` makes its {node, canvas}, and `paint(one, canvas)`
+  // choose(item): open an image, if it is not null. `node(subject)` makes its {node, canvas}, and `paint(one, canvas)`
   // draws it once it is in sight. `listed()` are the subjects to show, `count(shown)` says how many
   // there are. `pickers` are [label, key, options], `clear` what shows all again, `extra` stands
   // after them and is told to `follow`.
@@ -108,6 +108,25 @@ export class ImageGallery {
 
   ends(last) {
     return this.shown.at(last ? -1 : 0)?.item ?? null;
+  }
+
+  // Turns to the image before, to the next, and back to all of them.
+  pager(what = "image") {
+    const turn = (text, label, by) => button(
+      text, () => this.choose(this.step(by)), { class: "button icon", "aria-label": label }
+    );
+    return el("div", { class: "pager" }, turn("‹", `Previous ${what}`, -1),
+      el("span", { class: "number", text: this.where }), turn("›", `Next ${what}`, 1),
+      button(`All ${what}s`, () => this.state.set({ opened: false })));
+  }
+
+  // What keys do: they turn to other images, or go into the list where none is open.
+  get turning() {
+    const go = (by) => () => (this.state.get("opened") ? this.choose(this.step(by)) : this.focus());
+    return {
+      ArrowLeft: go(-1), ArrowRight: go(1),
+      Home: () => this.choose(this.ends(false)), End: () => this.choose(this.ends(true)),
+    };
   }
 
   focus() {

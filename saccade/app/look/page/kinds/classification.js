@@ -7,7 +7,6 @@ import { LIST_KEYS, countText, subjectsOf } from "../classification/subjects.js"
 import { middleOf } from "../image/maps.js";
 import { loadImage } from "../image/paint.js";
 import { VEIL_KEYS, VeilTools } from "../image/veil.js";
-import { button } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 
 export class ClassificationView {
@@ -72,16 +71,7 @@ export class ClassificationView {
       el("div", { class: "row-tools class-picks" }, this.picks, this.veil.root),
       el("div", { class: "halves" }, ...cards),
     ]));
-    this.foot.carry(this.gallery ? this.#pager() : null);
-  }
-
-  #pager() {
-    const turn = (text, label, by) => button(
-      text, () => this.#open(this.gallery.step(by)), { class: "button icon", "aria-label": label }
-    );
-    return el("div", { class: "pager" }, turn("‹", "Previous image", -1),
-      el("span", { class: "number", text: this.gallery.where }), turn("›", "Next image", 1),
-      button("All images", () => this.state.set({ opened: false })));
+    this.foot.carry(this.gallery?.pager());
   }
 
   async #load() {
@@ -115,7 +105,7 @@ export class ClassificationView {
       return;
     }
     if (!this.panels.length) return;
-    if (has(...LIST_KEYS)) this.foot.carry(this.#pager());
+    if (has(...LIST_KEYS)) this.foot.carry(this.gallery.pager());
     if (has(...VEIL_KEYS)) this.veil.refresh();
     if (has("site", "head")) {
       this.picks.refresh();
@@ -126,11 +116,8 @@ export class ClassificationView {
   key(event) {
     const flip = (key) => () => this.state.set({ [key]: !this.state.get(key) });
     const turn = (by) => () => this.state.set(neighbourMap(this.panels[0].look, this.state, by));
-    const go = (by) => () => (this.#opened ? this.#open(this.gallery.step(by)) : this.gallery.focus());
-    const many = this.gallery ? {
-      ArrowLeft: go(-1), ArrowUp: go(-1), ArrowRight: go(1), ArrowDown: go(1),
-      Home: () => this.#open(this.gallery.ends(false)), End: () => this.#open(this.gallery.ends(true)),
-    } : {};
+    const along = this.gallery?.turning ?? {};
+    const many = { ...along, ArrowUp: along.ArrowLeft, ArrowDown: along.ArrowRight };
     const one = this.panels.length ? {
       c: flip("cells"), b: flip("boxes"), "[": turn(-1), "]": turn(1),
       t: () => this.panels.forEach(({ tools }) => tools.bar.querySelector("button").click()),

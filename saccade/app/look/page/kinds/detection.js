@@ -7,7 +7,7 @@ import { OBJECT_LIST_KEYS, ObjectsGallery } from "../detection/gallery.js";
 import { sureOf } from "../detection/judged.js";
 import { loadImage } from "../image/paint.js";
 import { VEIL_KEYS, VeilTools } from "../image/veil.js";
-import { button, segmented, slider, toggle } from "../controls/controls.js";
+import { segmented, slider, toggle } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 
 const LOWEST = 0.05;
@@ -87,17 +87,8 @@ export class DetectionView {
     this.host.replaceChildren(
       ...(roots.length === 1 ? roots : [el("div", { class: "halves" }, ...roots)])
     );
-    this.foot.carry(this.gallery ? this.#pager() : null);
+    this.foot.carry(this.gallery?.pager());
     await this.#load();
-  }
-
-  #pager() {
-    const turn = (text, label, by) => button(
-      text, () => this.#open(this.gallery.step(by)), { class: "button icon", "aria-label": label }
-    );
-    return el("div", { class: "pager" }, turn("‹", "Previous image", -1),
-      el("span", { class: "number", text: this.gallery.where }), turn("›", "Next image", 1),
-      button("All images", () => this.state.set({ opened: false })));
   }
 
   async #load() {
@@ -149,13 +140,10 @@ export class DetectionView {
   key(event) {
     const { state, panels: [panel] } = this;
     const flip = (key) => () => state.set({ [key]: !state.get(key) });
-    const go = (by) => () => (this.#opened ? this.#open(this.gallery.step(by)) : this.gallery.focus());
     const turn = (by) => () => state.set(panel.pointing
       ? nextLayer(panel.inner, state, INNER_KEYS, by) : nextLayer(panel.across, state, ACROSS_KEYS, by));
-    const many = this.gallery ? {
-      ArrowLeft: go(-1), ArrowRight: go(1),
-      Home: () => this.#open(this.gallery.ends(false)), End: () => this.#open(this.gallery.ends(true)),
-    } : { ArrowLeft: () => this.#step(-1), ArrowRight: () => this.#step(1) };
+    const many = this.gallery?.turning
+      ?? { ArrowLeft: () => this.#step(-1), ArrowRight: () => this.#step(1) };
     const one = panel ? {
       ArrowUp: () => this.#step(-1), ArrowDown: () => this.#step(1),
       c: flip("cells"), b: flip("boxes"), m: flip("truths"), "[": turn(-1), "]": turn(1),

@@ -9,7 +9,7 @@ import { JointPanel, layersBetween } from "../joint/panel.js";
 import { nextLayer } from "../detection/choices.js";
 import { loadImage } from "../image/paint.js";
 import { VEIL_KEYS, VeilTools } from "../image/veil.js";
-import { button, card } from "../controls/controls.js";
+import { card } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 
 const UNASKED = { token: null, found: null };
@@ -101,7 +101,7 @@ export class JointView {
       el("div", { class: "row-tools class-picks" }, this.veil.root),
       ...(alone ? [...cards, ...this.#more(looks[0])] : [el("div", { class: "halves" }, ...cards)])
     );
-    this.foot.carry(this.gallery ? this.#pager() : null);
+    this.foot.carry(this.gallery?.pager("text"));
   }
 
   // Every layer and head of both streams, and one of them in full.
@@ -121,15 +121,6 @@ export class JointView {
       card("Weights", { id: "map", tools: [this.detail.tools.bar] },
         el("div", { class: "caption" }, this.gridTitle, this.detail.badge), this.detail.root),
     ];
-  }
-
-  #pager() {
-    const turn = (text, label, by) => button(
-      text, () => this.#open(this.gallery.step(by)), { class: "button icon", "aria-label": label }
-    );
-    return el("div", { class: "pager" }, turn("‹", "Previous text", -1),
-      el("span", { class: "number", text: this.gallery.where }), turn("›", "Next text", 1),
-      button("All texts", () => this.state.set({ opened: false })));
   }
 
   async #load() {
@@ -169,7 +160,7 @@ export class JointView {
       return;
     }
     if (!this.panels.length) return;
-    if (has(...LIST_KEYS)) this.foot.carry(this.#pager());
+    if (has(...LIST_KEYS)) this.foot.carry(this.gallery.pager("text"));
     if (has(...VEIL_KEYS)) this.veil.refresh();
     if (has("bsite", "bhead")) this.ready = this.#loadDetail();
     if (has("unit", "zoom", "map", "scale", "sink")) this.detail?.refresh(changed);
@@ -180,11 +171,8 @@ export class JointView {
   key(event) {
     const { state, panels: [panel] } = this;
     const flip = (key) => () => state.set({ [key]: !state.get(key) });
-    const go = (by) => () => (this.#opened ? this.#open(this.gallery.step(by)) : this.gallery.focus());
-    const many = this.gallery ? {
-      ArrowLeft: go(-1), ArrowRight: go(1),
-      Home: () => this.#open(this.gallery.ends(false)), End: () => this.#open(this.gallery.ends(true)),
-    } : { ArrowLeft: () => panel.step(-1), ArrowRight: () => panel.step(1) };
+    const many = this.gallery?.turning
+      ?? { ArrowLeft: () => panel.step(-1), ArrowRight: () => panel.step(1) };
     const turn = (by) => () => state.set(nextLayer(panel.layers, state, ["site", "head"], by));
     const one = panel ? {
       ArrowUp: () => panel.stepRegion(-1), ArrowDown: () => panel.stepRegion(1),

@@ -9,7 +9,6 @@ from 1.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from saccade.data.readers.images.boxes.checks import (
@@ -36,22 +35,10 @@ from saccade.data.readers.text.records import fields_of, shown_keys, text_under
 Annotations = dict[Id, list[tuple[int, dict[str, Any]]]]  # by image, with their places in the list
 
 
-@dataclass
-class CocoBoxes:
-    """A JSON file with the boxes of a split, or of all."""
-
-    source: TableSource
-    used: list[str] = field(default_factory=list[str])
-
-    @property
-    def name(self) -> str:
-        return self.source.file.name
-
-    def rows(self, split: str) -> Iterator[ImageRow | Problem]:
-        self.source.require_train(split)
-        finder = self.source.places()
-        self.used = finder.used
-        return _rows(instances_document(self.source.document(), self.name), self.name, finder)
+def coco_rows(source: TableSource, finder: ImageFinder) -> Iterator[ImageRow | Problem]:
+    """Those of a JSON file."""
+    name = source.file.name
+    return _rows(instances_document(source.document(), name), name, finder)
 
 
 def _rows(document: dict[str, Any], name: str, finder: ImageFinder) -> Iterator[ImageRow | Problem]:

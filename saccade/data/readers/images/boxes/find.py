@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from saccade.data.readers.images.boxes.coco import CocoBoxes
-from saccade.data.readers.images.boxes.jsonl import LineBoxes
-from saccade.data.readers.images.boxes.tables import TableBoxes, has_boxes
+from saccade.data.readers.images.boxes.coco import coco_rows
+from saccade.data.readers.images.boxes.jsonl import line_rows
+from saccade.data.readers.images.boxes.rows import BoxFile
+from saccade.data.readers.images.boxes.tables import has_boxes, table_rows
 from saccade.data.readers.images.boxes.voc import find_voc
 from saccade.data.readers.images.boxes.yolo_layout import YAML, find_yolo
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.readers.images.source import (
     ANNOTATIONS,
     TableFile,
-    TableSource,
     single_source,
     table_file,
     table_source,
@@ -73,8 +73,8 @@ def _single(data: Path) -> Parts:
             f"{printable(data)} names no folder with images that is there; check its 'train'"
         )
     form = name.removesuffix(".gz").rpartition(".")[2]
-    if form in _TABLES:
-        return {WHOLE: _TABLES[form](single_source(data))}
+    if form in _ROWS_OF:
+        return {WHOLE: BoxFile(single_source(data), _ROWS_OF[form])}
     if data.exists() and not (name.endswith((*ARCHIVES, ".tgz")) or ".tar." in name):
         raise DataError(
             f"{printable(data)}: images with boxes are read from a folder, .tar, .zip, COCO .json, "
@@ -83,11 +83,7 @@ def _single(data: Path) -> Parts:
     return {}
 
 
-_TABLES: dict[str, Callable[[TableSource], BoxSource]] = {
-    "json": CocoBoxes,
-    "jsonl": LineBoxes,
-    "csv": TableBoxes,
-}
+_ROWS_OF = {"json": coco_rows, "jsonl": line_rows, "csv": table_rows}
 
 
 def _parts(tree: Tree, base: str) -> Parts:
@@ -119,13 +115,17 @@ def _tables(tree: Tree, base: str, form: str) -> Parts:
             folders[stem] = mine[0]
     found = named if fitting_stems("train", named) else folders or named
     if found:
-        make = _TABLES[form]
-        return {stem: make(table_source(tree, entry, whole=False)) for stem, entry in found.items()}
+        return {
+            stem: BoxFile(table_source(tree, entry, whole=False), _ROWS_OF[form])
+            for stem, entry in found.items()
+        }
     rest = [entry for entry in every if _looks_right(tree, entry)]
     if len(rest) > 1:
         names = listed([entry.name for entry in rest])
         raise DataError(f"{printable(tree.path)} has {names}; give the one with the boxes")
-    return {WHOLE: _TABLES[form](table_source(tree, rest[0], whole=True))} if rest else {}
+    if not rest:
+        return {}
+    return {WHOLE: BoxFile(table_source(tree, rest[0], whole=True), _ROWS_OF[form])}
 
 
 def _files(tree: Tree, base: str, folder: str, form: str) -> list[TableFile]:

@@ -9,7 +9,6 @@ The second is Hugging Face's; a `box` has corners and a `bbox` has sides in both
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from saccade.data.readers.images.boxes.checks import (
@@ -58,24 +57,10 @@ class SaidObject(NamedTuple):
     ignored: object
 
 
-@dataclass
-class LineBoxes:
-    """A file with a line for each image of a split, or of all."""
-
-    source: TableSource
-    used: list[str] = field(default_factory=list[str])
-
-    @property
-    def name(self) -> str:
-        return self.source.file.name
-
-    def rows(self, split: str) -> Iterator[ImageRow | Problem]:
-        self.source.require_train(split)
-        finder = self.source.places()
-        self.used = finder.used
-        return image_rows(
-            self.source.lines(), self.name, lambda raw, n: _image(raw, self.name, n, finder)
-        )
+def line_rows(source: TableSource, finder: ImageFinder) -> Iterator[ImageRow | Problem]:
+    """Those of a file with a line for each image."""
+    name = source.file.name
+    return image_rows(source.lines(), name, lambda raw, n: _image(raw, name, n, finder))
 
 
 def _image(raw: bytes | None, name: str, number: int, finder: ImageFinder) -> Found:

@@ -1,13 +1,15 @@
 """A row for each image with boxes, or a problem for each box of it that is bad."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from saccade.data.images.decode import ImageError, upright_size
 from saccade.data.images.members import Member
 from saccade.data.readers.images.boxes.checks import CheckedBox, Size, finite_number
 from saccade.data.readers.images.coco import Id
-from saccade.data.readers.images.rows import ImageRow
+from saccade.data.readers.images.rows import ImageFinder, ImageRow
+from saccade.data.readers.images.source import TableSource
 from saccade.data.readers.report import BadRow, Problem, parse_rows
 from saccade.errors import DataError
 
@@ -15,6 +17,25 @@ MAX_ANNOTATION = 4_000_000  # bytes of the file of one image
 
 Raw = TypeVar("Raw")
 Found = list[ImageRow | Problem]
+
+
+@dataclass
+class BoxFile:
+    """A file with the boxes of a split, or of all; `read` gives its rows."""
+
+    source: TableSource
+    read: Callable[[TableSource, ImageFinder], Iterator[ImageRow | Problem]]
+    used: list[str] = field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        return self.source.file.name
+
+    def rows(self, split: str) -> Iterator[ImageRow | Problem]:
+        self.source.require_train(split)
+        finder = self.source.places()
+        self.used = finder.used
+        return self.read(self.source, finder)
 
 
 def image_rows(

@@ -10,7 +10,7 @@ without objects. Open Images' classes have their names in class-descriptions….
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -69,24 +69,6 @@ class _SaidBox(NamedTuple):
     fields: dict[str, Any]
 
 
-@dataclass
-class TableBoxes:
-    """A CSV file with a row for each box of a split, or of all."""
-
-    source: TableSource
-    used: list[str] = field(default_factory=list[str])
-
-    @property
-    def name(self) -> str:
-        return self.source.file.name
-
-    def rows(self, split: str) -> Iterator[ImageRow | Problem]:
-        self.source.require_train(split)
-        finder = self.source.places()
-        self.used = finder.used
-        return _rows(self.source, finder)
-
-
 def has_boxes(source: TableSource) -> bool:
     """Whether the first line of a table names the columns of boxes, or is a box itself."""
     try:
@@ -136,7 +118,8 @@ def _columns(table: Table, name: str) -> _Columns:
     return _Columns(image, label, box, notation, find_column(table.names, _IGNORED), declared)
 
 
-def _rows(source: TableSource, finder: ImageFinder) -> Iterator[ImageRow | Problem]:
+def table_rows(source: TableSource, finder: ImageFinder) -> Iterator[ImageRow | Problem]:
+    """Those of a CSV file with a row for each box."""
     table, name = _table(source), source.file.name
     columns, names = _columns(table, name), _descriptions(source)
     found: dict[str, list[_SaidBox]] = {}

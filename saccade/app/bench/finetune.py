@@ -11,7 +11,7 @@ import torch
 
 from saccade.app.bench.floor import Machine
 from saccade.app.bench.peers import bert, trainer
-from saccade.app.bench.race import SACCADE, Tell, check_peers, or_dash
+from saccade.app.bench.race import SACCADE, Tell, check_peers, or_dash, why_absent
 from saccade.app.bench.settings import RaceSettings
 from saccade.app.bench.timing import held_bytes
 from saccade.config import check_positive
@@ -82,7 +82,7 @@ class FineTuneBench(RaceSettings):
         except SaccadeError as error:
             absent[TRAINER] = str(error)
         except Exception as error:  # it stops nobody
-            absent[TRAINER] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+            absent[TRAINER] = why_absent(error)
         yield FineTuned(self._title(begun), begun.task.deciding, tuple(rows), absent)
 
     @property

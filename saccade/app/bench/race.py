@@ -168,7 +168,7 @@ def run_race(
         except Exception as error:
             if one.ours:
                 raise
-            absent[one.name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+            absent[one.name] = why_absent(error)
             continue
         tell(f"{one.name} ready: its first run took {started[one.name].first_seconds:.1f} s")
     works = {name: one.ready.work for name, one in started.items()}
@@ -180,6 +180,12 @@ def run_race(
     rows = tuple(_row(job, one, times, rival) for one in started.values())
     spent = {row.name: _spent(job, row, works[row.name], device) for row in rows if profiled}
     return Race(job, rows, absent, spent)
+
+
+def why_absent(error: Exception) -> str:
+    """What a peer failed by, in one line."""
+    kind, lines = type(error).__name__, str(error).strip().splitlines()
+    return f"{kind}: {lines[0]}" if lines else kind
 
 
 def check_peers(peers: str, known: Sequence[str]) -> None:

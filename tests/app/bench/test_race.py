@@ -121,6 +121,14 @@ def test_a_peer_that_fails_is_named_with_the_reason_in_one_line() -> None:
     assert found.absent == {"peer": "RuntimeError: no compiler"}
 
 
+def test_a_peer_that_fails_without_a_word_is_named_all_the_same() -> None:
+    def silent() -> CheckedWork:
+        raise StopIteration
+
+    found = race(Contender("saccade", sleeper(0)), Contender("peer", silent))
+    assert found.absent == {"peer": "StopIteration"}
+
+
 def test_our_own_failure_is_not_hidden() -> None:
     with pytest.raises(RuntimeError, match="no compiler"):
         race(Contender("saccade-compiled", broken), Contender("peer", sleeper(0)))

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from saccade.errors import ConfigError
 from saccade.models.names import convnext as convnext_names
 from saccade.models.names import mvit as mvit_names
 from saccade.models.names import swin as swin_names
@@ -183,5 +184,8 @@ def copy_weights(ours: ImageEncoder, theirs: nn.Module, names: Mapping[str, Name
     state = ours.state_dict()
     wanted = dict(inside.named_parameters()).keys()
     named = [state, *(to_theirs(table, state) for table in names.values())]
-    weights = next(one for one in named if wanted <= one.keys() <= inside.state_dict().keys())
+    there = inside.state_dict().keys()
+    weights = next((one for one in named if wanted <= one.keys() <= there), None)
+    if weights is None:
+        raise ConfigError(f"it has other weights than {type(ours).__name__} of these settings")
     inside.load_state_dict(weights, strict=False)  # tables that follow from sizes stay theirs

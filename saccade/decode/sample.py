@@ -48,7 +48,7 @@ class Sampler:
     def __post_init__(self) -> None:
         if not self.temperature > 0:
             raise ConfigError(
-                f"temperature={self.temperature} must be above 0; for the best word use greedy"
+                f"temperature={self.temperature} must be above 0; for the best word give top_k=1"
             )
         if self.top_k < 0:
             raise ConfigError(f"top_k={self.top_k} must be 0 (no cut) or more")

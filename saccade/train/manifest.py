@@ -23,6 +23,7 @@ class Manifest:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.path = folder / MANIFEST
 
     def replace(self, name: str, content: bytes) -> None:
         """Put new content in place of old at one instant, and list it."""
@@ -60,10 +61,10 @@ class Manifest:
 
     def _write(self, before: dict[str, list[str]], now: dict[str, list[str]]) -> None:
         if now != before:
-            replace_file(self._folder / MANIFEST, json.dumps(now, indent=2).encode())
+            replace_file(self.path, json.dumps(now, indent=2).encode())
 
     def _read(self) -> dict[str, list[str]]:
-        path = self._folder / MANIFEST
+        path = self.path
         if not path.exists():
             return {}
         try:

@@ -106,7 +106,7 @@ def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: N
     rate = hardware.rate or None
     if rate is None and not hardware.gpu and fits:
         rate = measured_rate(recipe, task, device) * hardware.gpus
-    hours, hours_from = _hours(hardware, settings, cost, rate, device)
+    hours, hours_from = _hours(hardware, recipe, cost, rate, device)
     memory, there = sum(held.values()) + round(one.activations), hardware.memory(device)
     saved = state["weights"] + state["average"] + state["optimizer"]
     return Plan(
@@ -289,21 +289,22 @@ def measured_rate(recipe: Recipe, task: Task[Any], device: torch.device) -> floa
 
 def _hours(
     hardware: Hardware,
-    settings: TrainSettings,
+    recipe: Recipe,
     cost: Cost,
     rate: float | None,
     device: torch.device,
 ) -> tuple[float | None, str]:
     """How long it would take, and where that is known from."""
+    unit = recipe.task.budget_unit
     if rate is not None:
         hours = cost.tokens / rate / 3600
         if hardware.rate:
-            return hours, f"at the {rate:,.0f} tokens a second that were given"
+            return hours, f"at the {rate:,.0f} {unit} a second that were given"
         several = f"; estimate: {hardware.gpus} GPUs as so many times one" * (hardware.gpus > 1)
-        return hours, f"measured on {device.type}: {rate / hardware.gpus:,.0f} tokens/s{several}"
+        return hours, f"measured on {device.type}: {rate / hardware.gpus:,.0f} {unit}/s{several}"
     if hardware.gpu not in GPUS:
-        return None, "not known; name a GPU that is, or give tokens a second with --rate"
-    precision = "bfloat16" if settings.precision == "bfloat16" else "float32"
+        return None, f"not known; name a GPU that is, or give {unit} a second with --rate"
+    precision = "bfloat16" if recipe.train.precision == "bfloat16" else "float32"
     peak = GPUS[hardware.gpu]._asdict()[precision]
     seconds = cost.updates * cost.operations / (SHARE_OF_PEAK * peak)
     return seconds / 3600, (

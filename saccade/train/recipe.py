@@ -121,7 +121,10 @@ def _stage_table(stage: Stage) -> dict[str, Any]:
 def from_table(table: Any, *, where: str) -> Recipe:
     """A recipe from plain values that nobody vouches for."""
     if not isinstance(table, dict) or not {"model", "task", "train"} <= set(table):
-        raise ConfigError(f"{where} must have the tables model, task and train")
+        raise ConfigError(
+            f"{where} must have the tables model, task and train, as `saccade train` writes them; "
+            "weights of others are what --init starts from"
+        )
     model_kind = _pick(FAMILIES, table["model"], "family", where=f"{where}: model")
     task_kind = _pick(KINDS, table["task"], "kind", where=f"{where}: task")
     return Recipe(

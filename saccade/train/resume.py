@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from saccade.errors import RunError, WriteError
+from saccade.printable import printable
 from saccade.train.checkpoint import Checkpoint, load_newest
 from saccade.train.fit import Trainer
 from saccade.train.folder import RunFolder, changes
@@ -38,8 +39,10 @@ def compare(run: RunFolder, recipe: Recipe, *, change: bool) -> tuple[Recipe, li
     Where nothing was trained yet, everything may.
     """
     if not run.config.exists():
+        _refuse_foreign_files(run)
         return recipe, []
     before = run.load_recipe()
+    _refuse_lost_checkpoints(run)
     differing = [
         Change(step=0, name=n, old=old, new=new) for n, old, new in changes(before, recipe)
     ]
@@ -47,6 +50,28 @@ def compare(run: RunFolder, recipe: Recipe, *, change: bool) -> tuple[Recipe, li
         if has_begun(run) and one.name != "train.steps":
             _check(run, one, change=change)
     return replace(recipe, changes=before.changes, lineage=before.lineage), differing
+
+
+def _refuse_foreign_files(run: RunFolder) -> None:
+    """A folder that is no run may hold what training would write over."""
+    if run.has_checkpoints or run.manifest.path.exists():
+        return
+    for one in (run.card, run.weights, run.metrics, run.path / "tokenizer.json"):
+        if one.exists():
+            raise RunError(
+                f"{printable(run.path)} is not a run and holds {one.name}, which training would "
+                "write over; choose another folder with --out"
+            )
+
+
+def _refuse_lost_checkpoints(run: RunFolder) -> None:
+    """Training from nothing would write over what was learnt. A card follows a checkpoint."""
+    if run.card.exists() and run.weights.exists() and not run.has_checkpoints:
+        path = printable(run.path)
+        raise RunError(
+            f"{path} was trained, but the checkpoints to go on from are gone; --init {path} with "
+            f"another --out goes on from its weights, {ANEW}"
+        )
 
 
 def _check(run: RunFolder, one: Change, *, change: bool) -> None:

@@ -1,8 +1,9 @@
 """Training a recipe in a folder: start, or go on exactly where it was killed."""
 
+import shutil
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -88,10 +89,11 @@ def train(
         aside = move_aside(folder) if anew else None
         if aside is not None:
             speak(Note(f"what was in {folder} is now in {aside}"))
-        alone = locked(folder) if world.first else nullcontext()
-        with alone, deterministic(world.device, wanted=same):
+        alone = locked(folder) if world.first else nullcontext(False)
+        with alone as made, deterministic(world.device, wanted=same):
             begun = time.perf_counter()
-            trainer, recipe = _prepare(recipe, run, world, speak, change=change)
+            with _gone_unless_begun(run) if made else nullcontext():
+                trainer, recipe = _prepare(recipe, run, world, speak, change=change)
             preparing = time.perf_counter() - begun
             stop.saving = True
             _go_on(trainer, recipe, run, stop, speak)
@@ -105,6 +107,17 @@ def train(
             return TrainingOutcome(
                 folder, trainer.step, trainer.best, stop.signal, preparing, training, world.first
             )
+
+
+@contextmanager
+def _gone_unless_begun(run: RunFolder) -> Generator[None, None, None]:
+    """Take the folder that was made for a run away again if the run cannot begin."""
+    try:
+        yield
+    except Exception:
+        if not has_begun(run):
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
 
 
 def _after_stages(

@@ -21,6 +21,7 @@ Made = TypeVar("Made")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+LOCK = ".lock"
 PATIENCE = 0.5  # seconds; whoever pressed Ctrl-C waits no longer than a second
 
 
@@ -125,30 +126,44 @@ def _leave_late(reading: int, request: StopRequest) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Generator[None, None, None]:
-    """Own a run folder. The kernel lets go of the lock even after kill -9."""
-    handle = _lock_file(folder)
+def locked(folder: Path) -> Generator[bool, None, None]:
+    """Own a run folder, and say whether it was made for that.
+
+    The kernel lets go of the lock even after kill -9.
+    """
+    made = not folder.exists()
+    handle = _own(folder)
     try:
+        with suppress(OSError):  # without a byte free the lock holds all the same
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"pid {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        yield made
+    finally:
+        os.close(handle)
+
+
+def _own(folder: Path) -> int:
+    while True:
+        handle = _lock_file(folder)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             owner = printable(os.pread(handle, 200, 0).decode(errors="replace"))
+            os.close(handle)
             raise RunError(
                 f"{folder} is being trained by {owner or 'another process'}; wait for it, or use "
                 "another --out"
             ) from error
-        with suppress(OSError):  # without a byte free the lock holds all the same
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"pid {os.getpid()} on {socket.gethostname()}".encode(), 0)
-        yield
-    finally:
-        os.close(handle)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), (folder / LOCK).stat()):
+                return handle
+        os.close(handle)  # its last owner has just taken the folder away
 
 
 def _lock_file(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return open_own(folder / ".lock", os.O_RDWR)
+        return open_own(folder / LOCK, os.O_RDWR)
     except OSError as error:
         raise WriteError(
             f"cannot write {printable(folder)}: {error.strerror}; choose another folder with --out"

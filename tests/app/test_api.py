@@ -225,6 +225,20 @@ def test_an_unknown_setting_is_named(translator: Path) -> None:
         load_translator(translator).predict("The dog eats.", beams=3)
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"beam": "x"}, "beam='x' must be a number"),
+        ({"precision": 3}, "precision=3 must be a text"),
+    ],
+)
+def test_a_setting_of_another_type_is_named(
+    setting: dict[str, Any], message: str, translator: Path
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_translator(translator).predict("The dog eats.", **setting)
+
+
 def test_no_run_is_told_from_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="there is no run at"):
         saccade.load(tmp_path / "none")

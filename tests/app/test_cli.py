@@ -92,6 +92,14 @@ def test_the_list_and_the_help_of_train_name_every_recipe_within_80_columns(
         assert {*RECIPES} <= {line.split()[0] for line in lines if line.startswith("  ")}
 
 
+def test_the_list_follows_the_lectures(monkeypatch: Patch, capsys: Capture) -> None:
+    assert run(["list"], monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    numbers = [int(line[1:].split()[0]) for line in lines if line[:1] == "S" and line[1].isdigit()]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 25
+
+
 def test_describe_counts_the_weights_of_a_preset(monkeypatch: Patch, capsys: Capture) -> None:
     assert run(["describe", "gpt2"], monkeypatch) == 0
     assert "124,439,808" in capsys.readouterr().out

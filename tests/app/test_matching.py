@@ -60,6 +60,7 @@ def test_python_says_of_many_what_it_says_of_each(model: MatchingModel, images: 
     assert str(alone[0]) == f"{alone[0].score:.4f}"
     ranked = model.rank(files, TEXTS[0])
     assert [one.score for one in ranked] == sorted((one.score for one in many), reverse=True)
+    assert [one.score for one in model.rank(files[0], TEXTS[0])] == [alone[0].score]
     assert "MatchingModel('matcher'" in repr(model)
 
 

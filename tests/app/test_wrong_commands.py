@@ -149,6 +149,7 @@ def _put_images(place: Path) -> None:
     (place / "list.json").write_bytes(b'[{"image": "dot.png", "label": "x"}]')
     (place / "headless.csv").write_bytes(b"dot.png,cat\n")
     (place / "dot.jsonl").write_bytes(b'{"image": "dot.png", "boxes": [[1, 2, 30, 40]]}\n')
+    (place / "wide.jsonl").write_bytes(b'{"image": "dot.png", "boxes": [[1, 2, 300, 40]]}\n')
     (place / "bad/ant/0.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     (place / "photos.csv").write_bytes(b"file,label\nnone.png,ant\n")
     (place / "patients.csv").write_bytes(b"age,image,ant,bee\n70,few/ant/0.png,1,0\n")

@@ -47,7 +47,9 @@ TRAIN = [
     Wrong("train lstm", "'lstm'"),
     Wrong("train --data x", "name a recipe first: saccade train RECIPE --data x"),
     Wrong("train no.toml", "no.toml"),
-    Wrong("train folder", "folder"),
+    Wrong("train folder", "folder is a folder, neither a recipe nor a run"),
+    Wrong("train {lm}", "is a run, not a recipe", "describe {lm} --toml"),
+    Wrong("plan {lm}", "is a run, not a recipe"),
     Wrong("train broken.toml", "broken.toml"),
     Wrong("train rnn-lm --foo 3", "unrecognized options: --foo"),
     Wrong(f"{RNN} --sentenses 9", "perhaps you meant --sentences", f"{RNN} --sentences 9"),
@@ -128,7 +130,11 @@ PREDICT = [
     Wrong("predict {tr} hi --sample --n-best 2", "n_best needs a beam", "predict {tr} hi --sample"),
     Wrong("predict {tr} hi --length-penalty -1", "length_penalty=-1.0 must be 0 or more"),
     Wrong("predict {tr} hi --length-penalty nan", "length_penalty=nan must be 0 or more"),
-    Wrong("predict {tr} hi --sample --temperature 0", "temperature=0.0 must be above 0"),
+    Wrong(
+        "predict {tr} hi --sample --temperature 0",
+        "temperature=0.0 must be above 0; for the best word give top_k=1",
+        "predict {tr} hi --sample --top-k 1",
+    ),
     Wrong("predict {tr} hi --sample --temperature nan", "temperature=nan must be above 0"),
     Wrong(
         "predict {tr} hi --temperature 0.5",
@@ -314,7 +320,7 @@ LOOK = [
     Wrong("look {tr} hi --temperature 0.5", "ends by itself; leave it out"),
     Wrong("look {tr} hi --sample", "ends by itself; leave it out"),
     Wrong("look {tr} hi --split test", "unrecognized options: --split"),
-    Wrong("look {lm} I", "has no attention to look at"),
+    Wrong("look {lm} I", "has no attention to look at: it reads by recurrence alone"),
     Wrong("look {gpt} I --beam 3", "writes without a search; leave it out", "look {gpt} I"),
     Wrong("look {gpt} I --length-penalty 2", "writes without a search; leave it out"),
     Wrong(

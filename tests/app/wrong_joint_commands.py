@@ -47,6 +47,11 @@ JOINT = [
     Wrong(f"predict {{ans}} dot.png {HERE} --detector nowhere", "nowhere is not a run"),
     Wrong(f"predict {{ans}} dot.png {HERE} --boxes nofile.json", "nofile.json cannot be read"),
     Wrong(f"predict {{ans}} dot.png {HERE} --boxes broken.json", "broken.json is no JSON"),
+    Wrong(
+        f"predict {{ans}} dot.png {HERE} --boxes wide.jsonl",
+        "wide.jsonl, dot.png: outside the image: [1, 2, 300, 40] reaches out of 40 × 40",
+        f"predict {{ans}} dot.png {HERE} --boxes dot.jsonl",
+    ),
     Wrong(f"predict {{ans}} few/ant/0.png {HERE} --boxes dot.jsonl", "dot.jsonl has no boxes of"),
     Wrong(
         "train vilbert --boxes dot.jsonl",

@@ -20,6 +20,7 @@ MATCHING = [
     Wrong("predict {mat} dot.png", 'photo.jpg "TEXT"', f"predict {{mat}} dot.png {TWO}"),
     Wrong(f"predict {{mat}} {TWO}", "name the images"),
     Wrong(f"predict {{mat}} dot.png {TWO} --best 0", "best=0 must be at least 1"),
+    Wrong("predict {mat} dot.png ''", "'' has no word that the model knows"),
     Wrong('predict {mat} dot.png " "', "has no word that the model knows"),
     Wrong(f"predict {{mat}} dot.png {TWO} --text ' '", "has no word that the model knows"),
     Wrong(f"predict {{mat}} dot.png '{'ring ' * 40}'", "but the model reads 24; shorten it"),

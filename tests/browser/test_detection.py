@@ -1,9 +1,12 @@
 """The view of objects, driven in a browser and compared with what it was made of."""
 
+from base64 import b64encode
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.browser.conftest import Open, Opened, table
 from tests.browser.found import BOXES, LABELS, objects, weights
@@ -210,3 +213,16 @@ def test_names_are_only_ever_text(open_page: Open) -> None:
     item(opened, 0).click()
     opened.settle()
     assert hurt(opened.page) is None
+
+
+@pytest.mark.parametrize(("size", "most"), [((1, 300), 1300), ((3000, 2), 2)])
+def test_an_image_that_is_nearly_a_line_is_drawn_and_fits_the_page(
+    open_page: Open, size: tuple[int, int], most: int
+) -> None:
+    document, file = objects(), BytesIO()
+    Image.new("RGB", size, "red").save(file, "PNG")
+    source = "data:image/png;base64," + b64encode(file.getvalue()).decode()
+    document["images"][0]["source"] = source
+    opened = open_page(document)
+    assert 1 <= stage(opened).bounding_box()["height"] <= most
+    assert stage(opened).evaluate("(c) => c.getContext('2d').getImageData(0, 0, 1, 1).data[3]")

@@ -89,7 +89,7 @@ def test_what_a_row_draws_does_not_depend_on_the_rows_beside_it(stream: int) -> 
             "n_best needs a beam; to sample several, ask several times",
         ),
         ({"length_penalty": -1.0}, "length_penalty=-1.0 must be 0 or more"),
-        ({"temperature": 0.0}, "temperature=0.0 must be above 0; for the best word use greedy"),
+        ({"temperature": 0.0}, "temperature=0.0 must be above 0; for the best word give top_k=1"),
         ({"top_k": -2}, r"top_k=-2 must be 0 \(no cut\) or more"),
         ({"top_p": 2.0}, "top_p=2.0 must be above 0 and at most 1"),
     ],

@@ -123,8 +123,8 @@ def test_torchs_own_chance_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": 0.0}, "temperature=0.0 must be above 0; for the best word use greedy"),
-        ({"temperature": -1.0}, "temperature=-1.0 must be above 0; for the best word use greedy"),
+        ({"temperature": 0.0}, "temperature=0.0 must be above 0; for the best word give top_k=1"),
+        ({"temperature": -1.0}, "temperature=-1.0 must be above 0; for the best word give top_k=1"),
         ({"top_k": -1}, r"top_k=-1 must be 0 \(no cut\) or more"),
         ({"top_p": 0.0}, "top_p=0.0 must be above 0 and at most 1"),
         ({"top_p": 1.5}, "top_p=1.5 must be above 0 and at most 1"),

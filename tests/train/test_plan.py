@@ -11,8 +11,10 @@ from torch.profiler import ProfilerActivity, profile
 
 from saccade.data.lingua import LinguaSettings
 from saccade.errors import ConfigError
+from saccade.models import PRESETS
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.transformer import TransformerConfig
+from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.train.distributed import World
@@ -198,6 +200,18 @@ def test_hours_say_where_they_are_from() -> None:
         unknown.hours_from == "not known; name a GPU that is, or give tokens a second with --rate"
     )
     assert "more memory than there is" in unknown.notes[-1]
+
+
+def test_what_is_learnt_from_is_named_as_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.tasks.classification.data.HELD_BACK", 4)
+    recipe = replace(
+        RECIPES["vit"],
+        model=replace(PRESETS["vit-nano"], image=32),
+        task=ClassificationSettings(scenes=12, image=32),
+        train=replace(SETTINGS, batch_tokens=4),
+    )
+    assert "5 images a second that were given" in make_plan(recipe, Hardware(rate=5.0)).hours_from
+    assert "give images a second" in make_plan(recipe, Hardware(gpu="0.0001")).hours_from
 
 
 def test_what_is_kept_on_disk_is_what_was_mapped(

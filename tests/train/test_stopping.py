@@ -1,6 +1,7 @@
 """A run folder has one owner at a time, and a signal is a request."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +27,17 @@ def test_the_lock_is_free_once_its_owner_is_done(tmp_path: Path) -> None:
     for _ in range(2):
         with locked(tmp_path / "made" / "on demand"):
             pass
+
+
+def test_an_owner_that_takes_its_folder_away_leaves_no_lock_to_others(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with locked(folder) as made:
+        assert made
+        shutil.rmtree(folder)
+        with locked(folder) as made_again:
+            assert made_again
+    with locked(folder) as made:
+        assert not made
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def list_command(*, json: bool = False) -> None:
         print_json(rows)
         return
     console = Console(highlight=False)
+    rows.sort(key=lambda row: (len(row["system"]), row["system"]))  # S9 before S10
     for system, lecture in dict.fromkeys((row["system"], row["lecture"]) for row in rows):
         console.print(f"{system}  {lecture}", style="bold", markup=False)
         console.print(_under([row for row in rows if row["system"] == system]))

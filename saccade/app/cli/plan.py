@@ -60,7 +60,7 @@ def plan_command(arguments: list[str]) -> int:
     if options.json:
         print_json(vars(plan))
     else:
-        _show(plan, options.hardware)
+        _show(plan, options.hardware, chosen.task.budget_unit)
     return 0
 
 
@@ -79,7 +79,7 @@ def _parsed(name: str, chosen: Recipe, arguments: list[str]) -> tuple[Recipe, An
     return replace(chosen, **given, init=options.init), options
 
 
-def _show(plan: Plan, hardware: Hardware) -> None:
+def _show(plan: Plan, hardware: Hardware, unit: str) -> None:
     each = " of each GPU" if hardware.gpus > 1 else ""
     sent = plan.exchange == plan.gradients
     travels = "gradients on their way" if sent else "whole weights, to validate"
@@ -94,7 +94,7 @@ def _show(plan: Plan, hardware: Hardware) -> None:
             ("  optimizer", _size(plan.optimizer)),
             ("  activations", _size(plan.activations)),
             ("updates", f"{plan.updates:,}, {plan.epochs:,.2f} epochs"),
-            ("tokens", f"{plan.tokens:,}"),
+            (unit, f"{plan.tokens:,}"),
             ("hours", "–" if plan.hours is None else f"{plan.hours:,.2f}"),
             ("  from", plan.hours_from),
             ("disk: checkpoints", f"{_size(plan.checkpoints)}, each {_size(plan.checkpoint)}"),

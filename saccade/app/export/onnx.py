@@ -92,8 +92,11 @@ def _program(module: StartGraph | StepGraph, inputs: list[Slot], outputs: list[s
                 verbose=False,
             )
     except torch.onnx.OnnxExporterError as error:
-        kind, part = type(module.model).__name__, type(module).__name__
-        raise ConfigError(f"{kind} cannot be written as ONNX: no graph of its {part}") from error
+        part = "its step of decoding" if isinstance(module, StepGraph) else "what it reads first"
+        raise ConfigError(
+            f"{type(module.model).__name__} cannot be written as ONNX: torch finds no graph of "
+            f"{part}; use the run itself, by `saccade predict` or `saccade serve`"
+        ) from error
 
 
 def save_program(program: Any, module: nn.Module, path: Path) -> None:

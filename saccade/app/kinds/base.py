@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -249,9 +250,13 @@ def given_of(fields: dict[str, Any], *names: str) -> list[str]:
 def make_decoding(fields: dict[str, Any]) -> Decoding:
     """Check the names of decoding settings that came as keywords, and that they go together."""
     known = Decoding.__dataclass_fields__
-    for name in fields:
+    for name, value in fields.items():
         if name not in known:
             raise ConfigError(f"{name} is not a decoding setting; there are: {', '.join(known)}")
+        kind = str if isinstance(known[name].default, str) else Number
+        if not isinstance(value, kind):
+            what = "a text" if kind is str else "a number"
+            raise ConfigError(f"{name}={value!r} must be {what}, as {known[name].default!r} is")
     how = Decoding(**fields)
     for name in () if how.sample else given_of(fields, *OF_DRAWS):
         raise ConfigError(

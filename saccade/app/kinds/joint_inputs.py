@@ -94,7 +94,7 @@ def images_and_texts(
 
 def _is_path(argument: str) -> bool:
     try:
-        return Path(argument).exists()
+        return argument != "" and Path(argument).exists()  # the path '' is the folder one is in
     except (OSError, ValueError):  # too long for a name
         return False
 

@@ -1,6 +1,6 @@
 """Who says where the regions of an image are: a detector, a file, or whoever asks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,16 @@ import torch
 from saccade.app.kinds.base import Chosen, HeldOut
 from saccade.app.kinds.detecting import DetectionModel
 from saccade.data.images.given import AnyImage, size_of
+from saccade.data.readers.images.boxes.checks import CORNERS, checked_box
 from saccade.data.readers.images.region_files import (
     PixelBox,
     likeliest,
     pixel_box,
     read_region_file,
 )
-from saccade.errors import ConfigError
+from saccade.data.readers.report import BadRow
+from saccade.errors import ConfigError, DataError
+from saccade.printable import printable
 from saccade.tasks.joint.detected import find_regions
 from saccade.tasks.joint.pairs import PairTool, RegionBoxes
 from saccade.train.folder import RunFolder
@@ -65,11 +68,20 @@ def _detected(run: str, device: str) -> Regions:
 
 def _from_file(path: Path) -> Regions:
     file = read_region_file(path)
-    return lambda image, called: in_shares(likeliest(file.of(called)), size_of(image, name=called))
+    return lambda image, called: in_shares(
+        likeliest(file.of(called)),
+        size_of(image, name=called),
+        where=f"{printable(path)}, {printable(called)}",
+    )
 
 
-def in_shares(boxes: Sequence[PixelBox], size: tuple[int, int]) -> RegionBoxes:
+def in_shares(boxes: Sequence[PixelBox], size: tuple[int, int], *, where: str) -> RegionBoxes:
     """Boxes in pixels of an image of this height and width, as shares of its sides."""
+    for one in boxes:
+        try:
+            checked_box(one.label, one.box, CORNERS, size)
+        except BadRow as bad:
+            raise DataError(f"{where}: {bad}") from None
     height, width = size
     sides = torch.tensor([width, height, width, height], dtype=torch.float32)
     corners = torch.tensor([one.box for one in boxes], dtype=torch.float32).view(-1, 4)
@@ -78,8 +90,11 @@ def in_shares(boxes: Sequence[PixelBox], size: tuple[int, int]) -> RegionBoxes:
 
 def given_regions(boxes: Any, size: tuple[int, int]) -> RegionBoxes:
     """Boxes as a program gives them: rows of left, top, right and bottom in pixels."""
+    if not isinstance(boxes, Iterable):
+        raise DataError(f"boxes={boxes!r} must be rows of left, top, right and bottom in pixels")
     rows: list[Any] = boxes.tolist() if isinstance(boxes, torch.Tensor) else list(boxes)
-    return in_shares([PixelBox(pixel_box(one, f"boxes[{n}]")) for n, one in enumerate(rows)], size)
+    found = [PixelBox(pixel_box(one, f"boxes[{number}]")) for number, one in enumerate(rows)]
+    return in_shares(found, size, where="boxes")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,9 +68,9 @@ class MatchingModel(TrainedModel[MatchingTool]):
             made += [Match(one.name, asked, score) for one, score in zip(some, found)]
         return made if isinstance(image, list) else made[0]
 
-    def rank(self, images: list[Any], text: str) -> list[Match]:
-        """Images by a text, the most alike first."""
-        found: list[Match] = self.predict(images, text)
+    def rank(self, images: Any, text: str) -> list[Match]:
+        """An image or a list of them by a text, the most alike first."""
+        found: list[Match] = self.predict(images if isinstance(images, list) else [images], text)
         return sorted(found, key=lambda one: -one.score)
 
     def look(

@@ -40,7 +40,10 @@ def language_look(
     writer = model.tool
     names = list(sites(writer.model))
     if not names:
-        raise ConfigError(f"{model.name} has no attention to look at")
+        raise ConfigError(
+            f"{model.name} has no attention to look at: it reads by recurrence alone; `saccade "
+            "train gpt` looks back"
+        )
     site = names[-1] if select.layer is None else site_named(select.layer, names, names)
     tokens = writer.begin(text) if written is None else written.tokens
     side, cell = text_side(writer, tokens, select)

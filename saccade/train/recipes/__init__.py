@@ -48,9 +48,22 @@ def recipe(name: str) -> Recipe:
         return RECIPES[name]
     if name in PRESETS:
         return _of_preset(name)
+    if Path(name).is_dir():
+        raise ConfigError(_why_no_folder(name))
     raise ConfigError(
         f"no recipe '{printable(name)}'{perhaps(name, [*RECIPES, *PRESETS])}; there are: "
         f"{', '.join(RECIPES)} (or a model preset: {', '.join(PRESETS)}; or a .toml of your own)"
+    )
+
+
+def _why_no_folder(name: str) -> str:
+    path = printable(name)
+    if not (Path(name) / "config.json").is_file():
+        return f"{path} is a folder, neither a recipe nor a run; `saccade list` has the recipes"
+    return (
+        f"{path} is a run, not a recipe; it goes on by the command that it was started with, and "
+        f"`saccade describe {path} --toml` writes its recipe; --init {path} starts another run "
+        "from its weights"
     )
 
 

@@ -228,7 +228,7 @@ class Moody(torch.nn.Module):
     [
         (torch.nn.Linear(1, 1), "Linear cannot be written as ONNX: it decodes no words"),
         (Listener(1, 1), "Listener cannot be written as ONNX: it reads sound"),
-        (Moody(), "Moody cannot be written as ONNX: no graph of its StepGraph"),
+        (Moody(), "Moody cannot be written as ONNX: torch finds no graph of its step"),
     ],
 )
 def test_what_no_graph_can_say_is_refused(

@@ -9,6 +9,7 @@ import { MAP_FONT, textWidth } from "../chart/plan.js";
 // Even steps of lightness, readable by the colour-blind.
 const GLOW = [[59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]];
 export const SHADE = [9, 11, 16];
+const TALLEST = 2; // times its width; what is taller is drawn narrower
 
 export async function loadImage(source) {
   const image = new Image();
@@ -154,8 +155,10 @@ function drawPath(pen, path, grid, wide, high) {
 // look: {how, cells, opacity, boxes, path, hard, marked}; `map` may be null.
 export function paintImage(canvas, image, map, look, side) {
   const dense = Math.min(window.devicePixelRatio || 1, 2);
-  const wide = side;
-  const high = Math.round((side * image.naturalHeight) / image.naturalWidth);
+  const tall = image.naturalHeight / image.naturalWidth;
+  const wide = Math.max(1, Math.round(Math.min(side, (TALLEST * side) / tall)));
+  const high = Math.max(1, Math.round(wide * tall));
+  canvas.style.width = wide < side ? `${wide}px` : "";
   canvas.width = Math.round(wide * dense);
   canvas.height = Math.round(high * dense);
   const pen = canvas.getContext("2d");

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from saccade.train.resume import compare, fingerprint, has_begun, move_aside, re
 from saccade.train.settings import TrainSettings
 from saccade.train.sharding import check_layout, shard_size
 from saccade.train.start import check_start, lineage, start
-from saccade.train.stopping import StopRequest, locked, stop_on_signals
+from saccade.train.stopping import LOCK, StopRequest, locked, stop_on_signals
 
 Watch = Callable[[Event | Note | DataProgress | ValidationProgress], None]
 
@@ -111,12 +111,16 @@ def train(
 
 @contextmanager
 def _gone_unless_begun(run: RunFolder) -> Generator[None, None, None]:
-    """Take the folder that was made for a run away again if the run cannot begin."""
+    """Take the folder that was made for a run away again if the run cannot begin.
+
+    Not if anything else is in it, such as a cache that was asked for there.
+    """
     try:
         yield
     except Exception:
-        if not has_begun(run):
-            shutil.rmtree(run.path, ignore_errors=True)
+        with suppress(OSError):
+            if [one.name for one in run.path.iterdir()] == [LOCK]:
+                shutil.rmtree(run.path)
         raise
 
 

@@ -252,6 +252,16 @@ def test_a_folder_made_for_a_run_that_cannot_begin_is_gone(data: Path, tmp_path:
     assert (tmp_path / "there").is_dir()
 
 
+def test_it_stays_with_what_else_was_put_into_it(data: Path, tmp_path: Path) -> None:
+    def watch(event: object) -> None:
+        (tmp_path / "new" / "cache").mkdir()
+        raise HaltError
+
+    with pytest.raises(HaltError):
+        train(small_recipe(data, steps=1), tmp_path / "new", watch)
+    assert (tmp_path / "new" / "cache").is_dir()
+
+
 @pytest.mark.parametrize(
     ("part", "change"),
     one_fast(

@@ -50,6 +50,11 @@ class Manifest:
                     f"a backup, or, if you changed it yourself, remove {MANIFEST} beside it"
                 )
 
+    @property
+    def names(self) -> set[str]:
+        """What is listed, and the list itself."""
+        return {MANIFEST, *self._read()}
+
     def sound(self, name: str) -> bool:
         """Whether a file is as it was written; one that is missing or not listed is."""
         path = self._folder / name

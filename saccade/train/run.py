@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -113,14 +113,14 @@ def train(
 def _gone_unless_begun(run: RunFolder) -> Generator[None, None, None]:
     """Take the folder that was made for a run away again if the run cannot begin.
 
-    Not if anything else is in it, such as a cache that was asked for there.
+    Not if anything is in it that is not the run's, such as a cache that was asked for there.
     """
     try:
         yield
     except Exception:
-        with suppress(OSError):
-            if [one.name for one in run.path.iterdir()] == [LOCK]:
-                shutil.rmtree(run.path)
+        own = {LOCK, *run.manifest.names}
+        if not has_begun(run) and own.issuperset(one.name for one in run.path.glob("*")):
+            shutil.rmtree(run.path, ignore_errors=True)
         raise
 
 

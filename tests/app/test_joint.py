@@ -47,21 +47,6 @@ def rows(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("boxes", "message"),
-    [
-        (5, "boxes=5 must be rows of left, top, right and bottom in pixels"),
-        ([[1, 2, 9000, 40]], r"boxes: outside the image: \[1, 2, 9000, 40\] reaches out of"),
-        ([[0.1, 0.1, 0.9, 0.9]], "boxes: shares for pixels"),
-    ],
-)
-def test_boxes_that_are_not_of_the_image_are_refused(
-    boxes: Any, message: str, joint: dict[str, Path], images: Path
-) -> None:
-    with pytest.raises(DataError, match=message):
-        load_joint(joint["answering"]).predict(images / "0.png", ASKED, boxes)
-
-
 @pytest.mark.parametrize("kind", one_fast(KINDS))
 def test_python_says_of_many_what_it_says_of_each(
     joint: dict[str, Path], images: Path, kind: str

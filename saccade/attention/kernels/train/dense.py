@@ -1,5 +1,5 @@
 """Attention of sequences of one length: by torch's kernel, or on a CPU that learns in 16 bits by
-products of matrices, for there torch's takes three to five times as long to go back.
+products of matrices, for there torch's takes some three times as long, forth and back.
 """
 
 import torch

@@ -7,12 +7,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from saccade.attention.kernels import HAS_TRITON
+from saccade.attention.kernels.train.dense import HALVES
 from saccade.attention.kernels.train.ragged import ragged_attention
 from saccade.attention.segments import Segments
 
 SHORT = 128  # positions of a sequence whose scores fit into registers
 NARROW = 64  # the width of a head whose keys and values fit beside them
-HALVES = (torch.bfloat16, torch.float16)
 
 
 def packed_attention(

@@ -39,8 +39,8 @@ def train_side_by_side(
 ) -> None:
     """All of them, in this order; whoever begins with another's weights waits for them.
 
-    What a process says goes into a file beside its run. However this ends, it leaves none behind:
-    they save what they have, and the same runs go on from there.
+    What a process says goes into a file beside its run. Stopped by a signal, or where one fails, it
+    leaves none behind: they save what they have, and the same runs go on from there.
     """
     with stop_on_signals() as stop:
         stop.saving = True  # the others do, and may take longer for it than a command that is alone

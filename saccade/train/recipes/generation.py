@@ -79,7 +79,7 @@ _DALLE = Recipe(
     lecture="DALL·E",
     model=dalle.PRESETS["dalle-mini"],
     # Of 20,000 scenes it knows the training set by heart after six epochs.
-    task=TextToImageSettings(shapes=ShapesSettings(most=2), scenes=100_000),
+    task=TextToImageSettings(shapes=ShapesSettings(most=2), scenes=150_000),
     train=replace(
         _DVAE.train,
         steps=8000,

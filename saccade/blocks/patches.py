@@ -45,7 +45,7 @@ class Patches(nn.Module):
         height, width = image.shape[2:]
         if not height or not width or height % self.side or width % self.side:
             raise ConfigError(
-                f"a picture of {height}×{width} pixels does not divide into patches of "
+                f"an image of {height}×{width} pixels does not divide into patches of "
                 f"{self.side}; resize it to multiples of {self.side}"
             )
         return height // self.side, width // self.side

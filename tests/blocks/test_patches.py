@@ -34,7 +34,7 @@ def test_a_picture_that_patches_do_not_tile_is_refused(height: int, width: int) 
     with pytest.raises(ConfigError) as error:
         Patches(5, side=4)(torch.zeros(1, 3, height, width))
     assert str(error.value) == (
-        f"a picture of {height}×{width} pixels does not divide into patches of 4; "
+        f"an image of {height}×{width} pixels does not divide into patches of 4; "
         "resize it to multiples of 4"
     )
 

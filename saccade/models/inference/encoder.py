@@ -6,7 +6,7 @@ precision asked for, channels lie last in memory. A GPU adds and cuts off within
 
 import copy
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ from saccade.models.vision.image_encoder import ImageEncoder
 from saccade.models.vision.resnet import ResidualBlock
 
 MOST = 4  # captured shapes, each of which holds memory
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 @runtime_checkable
@@ -48,16 +49,22 @@ class EncoderForInference:
         self, model: ImageEncoder, precision: Precision, *, compiled: bool = False
     ) -> None:
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        own = copy.deepcopy(model).eval().requires_grad_(False)
-        fold_norms(own)
-        if not compiled:  # else the compiler fuses them
-            fuse_blocks(own)
-        own.to(dtype=self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        own = copy_for_inference(model, self.dtype, fuse=not compiled)  # else the compiler fuses
         self.model: Callable[[Tensor], Tensor] = torch.compile(own) if compiled else own
 
     @torch.no_grad()
     def __call__(self, image: Float[Tensor, "B 3 H W"], /) -> Float[Tensor, "B classes"]:
         return self.model(image.to(self.dtype))
+
+
+def copy_for_inference(module: AnyModule, dtype: torch.dtype, *, fuse: bool = True) -> AnyModule:
+    """What computes the same in this precision, with a memory of its own."""
+    own = copy.deepcopy(module).eval().requires_grad_(False)
+    fold_norms(own)
+    if fuse:
+        fuse_blocks(own)
+    own.to(dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return own
 
 
 def fold_norms(module: nn.Module) -> None:

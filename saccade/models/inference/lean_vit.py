@@ -16,6 +16,7 @@ from saccade.blocks.inference.memories import Prefill
 from saccade.blocks.inference.packed import joint_product
 from saccade.blocks.stack import packable, packed
 from saccade.errors import ConfigError
+from saccade.models.inference.encoder import copy_for_inference
 from saccade.models.vision.vit import Vit, class_features
 
 
@@ -28,13 +29,14 @@ class LeanVit:
             raise ConfigError("attention with a temperature of its own has no form for inference")
         self.model = model
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        self.cut = copy_for_inference(model.patches, self.dtype).cut  # a CNN's cells, with a hybrid
         self.project = joint_product([model.patches.project], precision)
         self.stack = packed(model.class_sublayers(), model.norm, precision)
         self.head = joint_product([model.head], precision)
 
     @torch.no_grad()
     def __call__(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B classes"]:
-        x = self.model.tokens_of(image.to(self.dtype), self.project, self.dtype)
+        x = self.model.tokens_of(image.to(self.dtype), self.cut, self.project, self.dtype)
         memory = ImageRows((x.shape[0], x.shape[1]))
         return self.head(class_features(self.stack, x.flatten(0, 1), memory))
 

@@ -200,13 +200,14 @@ class Vit(ImageEncoder):
     ) -> Float[Tensor, "B T D"]:
         """The hidden state at the class token and, after it, at each patch in reading order."""
         stage = self.checked(stage)
-        x = self.dropout(self.tokens_of(image, self.patches.project))
+        x = self.dropout(self.tokens_of(image, self.patches.cut, self.patches.project))
         last = self.norm if stage == self.stages else nn.Identity()
         return run_blocks(self.encoder[:stage], last, x, ImageTokens())
 
     def tokens_of(
         self,
         image: Float[Tensor, "B 3 H W"],
+        cut: Callable[[Tensor], Tensor],
         project: Callable[[Tensor], Tensor],
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "B T D"]:
@@ -218,7 +219,7 @@ class Vit(ImageEncoder):
             if site.watcher is not None:
                 site.rows = site.columns = image_axis(shape, self.cells(), special=1)
         places, first = self.places(image)
-        pixels = self.patches.cut(image)
+        pixels = cut(image)
         patches = project(pixels.flatten(0, 1)).unflatten(0, pixels.shape[:2])  # (B, P, D)
         return placed(first, patches, places.to(dtype or places.dtype))  # (B, 1 + P, D)
 
@@ -248,7 +249,7 @@ class Vit(ImageEncoder):
         """
         if any_separate(self.encoder):
             return self.tokens(image)[:, 0]
-        x = self.dropout(self.tokens_of(image, self.patches.project))
+        x = self.dropout(self.tokens_of(image, self.patches.cut, self.patches.project))
         stack = stacked(self.class_sublayers(), self.norm, x)
         return class_features(stack, x, ImageTokens())[:, 0]
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from saccade.errors import ConfigError
 from saccade.models.inference.lean_vit import LeanVit
+from saccade.models.vision.resnet import ResNetConfig
 from saccade.models.vision.vit import Vit, VitConfig
 
 CONFIG = VitConfig(image=24, patch=4, width=12, depth=3, heads=3, classes=5)
@@ -56,19 +57,31 @@ def test_a_model_that_changes_later_does_not_change_the_weights_that_were_packed
     assert torch.equal(lean(image), before)
 
 
-@pytest.mark.parametrize(
-    "variant",
-    [
-        {"layer_scale": 0.5, "class_position": False},
-        {"reads": "shifted"},
-        {"biased": False, "expansion": 2},
-    ],
-)
+SMALL_CNN = ResNetConfig(depth=10, width=8, stem="small", classes=0)
+RELATIVES = [
+    {"layer_scale": 0.5, "class_position": False},
+    {"reads": "shifted"},
+    {"biased": False, "expansion": 2},
+    {"reads": "cnn", "cnn": SMALL_CNN},
+]
+
+
+@pytest.mark.parametrize("variant", RELATIVES)
 def test_relatives_score_as_they_do_unpacked(variant: dict[str, Any]) -> None:
     model, image = built(replace(CONFIG, **variant)), pictures(24, 24)
     with torch.no_grad():
         expected = model(image)
     torch.testing.assert_close(LeanVit(model, "float32")(image), expected)
+
+
+@pytest.mark.parametrize("variant", RELATIVES)
+def test_relatives_score_in_halves(variant: dict[str, Any]) -> None:
+    model, image = built(replace(CONFIG, **variant)), pictures(24, 24)
+    with torch.no_grad():
+        expected = model(image)
+    found = LeanVit(model, "bfloat16")(image)
+    assert found.dtype == torch.bfloat16
+    assert 0 < (found.float() - expected).abs().max() < 0.05 * expected.abs().max()
 
 
 def test_local_attention_is_not_packed_as_if_it_were_plain() -> None:

@@ -46,6 +46,8 @@ class ReconstructionSettings(TaskSettings):
         augment: vary images while training: mirrored, or mirrored and cut out at random.
         beta: weight of the KL between codes and chance, once it has risen.
         beta_batches: over so many micro-batches it rises from 0, in a line.
+        diversity: weight of the KL between how often all images use each code and chance, in the
+            units of beta; 0 as published. Of many codes more are then in use.
         temperature: of the draws of codes, once it has fallen; the smaller, the more like codes.
         cool_batches: over so many micro-batches it falls from 1, by half a cosine.
         held_out: share of the images for validation, where the data have no such split.
@@ -63,6 +65,7 @@ class ReconstructionSettings(TaskSettings):
     augment: Augmenting = "none"
     beta: float = 6.6
     beta_batches: int = 5000
+    diversity: float = 0.0
     temperature: float = 1 / 16
     cool_batches: int = 150_000
     held_out: float = 0.05
@@ -73,7 +76,7 @@ class ReconstructionSettings(TaskSettings):
     def __post_init__(self) -> None:
         check_positive(self, "image", "scenes")
         check_fraction(self, "held_out")
-        for name in ("beta", "beta_batches", "cool_batches"):
+        for name in ("beta", "beta_batches", "diversity", "cool_batches"):
             if not vars(self)[name] >= 0:
                 raise ConfigError(f"{name}={vars(self)[name]} must be 0 or more")
         if not 0 < self.temperature <= 1:

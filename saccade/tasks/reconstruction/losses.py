@@ -48,3 +48,18 @@ def kl_to_uniform(logits: Float[Tensor, "B V h w"]) -> Float[Tensor, " B"]:
     """
     log_q = logits.permute(0, 2, 3, 1).log_softmax(dim=-1)  # (B, h, w, V)
     return (log_q.exp() * log_q).sum(dim=-1).add(math.log(log_q.shape[-1])).sum(dim=(1, 2))
+
+
+def diversity_loss(
+    logits: Float[Tensor, "B V h w"], counts: Float[Tensor, " B"]
+) -> Float[Tensor, ""]:
+    """How unevenly codes are used by all cells of the images that count, whatever each is sure of.
+
+        KL(q̄ ‖ uniform) = ln V + Σ q̄ ln q̄        q̄ = mean of q over images and cells
+
+    Baevski et al. 2020, arXiv:2006.11477, eq. 4, whose entropy it is but for its sign and ln V.
+    """
+    q = logits.softmax(dim=1).mean(dim=(2, 3))  # (B, V)
+    q = (q * counts[:, None]).sum(dim=0) / counts.sum().clamp(min=1)
+    log_q = q.clamp(min=torch.finfo(q.dtype).tiny).log()  # a code that nobody takes: 0 · ln 0 = 0
+    return (q * log_q).sum() + math.log(q.shape[0])

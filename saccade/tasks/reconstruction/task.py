@@ -16,7 +16,12 @@ from saccade.tasks.base import Deciding, Preparation, Progress, silent
 from saccade.tasks.epochs import equal_batches
 from saccade.tasks.images import augmentation, digest, varied
 from saccade.tasks.reconstruction.data import PlainImages, ReconstructionSettings, read_both
-from saccade.tasks.reconstruction.losses import gumbel_softmax, kl_to_uniform, laplace_loss
+from saccade.tasks.reconstruction.losses import (
+    diversity_loss,
+    gumbel_softmax,
+    kl_to_uniform,
+    laplace_loss,
+)
 from saccade.tasks.reconstruction.schedule import beta_at, temperature_at
 
 VALIDATED = 64  # images at a time
@@ -106,6 +111,7 @@ class Reconstruction:
 
         laplace:  −ln L(x | decoder(z)), a mean over pixels       z = gumbel_softmax(logits, τ)
         kl:       β Σ over cells of KL(q ‖ uniform), by as many pixels
+        diversity: ω Σ over cells of KL(q̄ ‖ uniform), by as many; q̄ is the mean over the batch
         """
         images = varied(self._vary, batch.images, batch.drawn)
         logits = model.encode(images)
@@ -113,7 +119,11 @@ class Reconstruction:
         laplace = laplace_loss(map_pixels(images, found.mean.dtype), found)
         kl = kl_to_uniform(logits) * (batch.beta / images[0].numel())
         counts = batch.counts.to(laplace)
-        return {"laplace": (laplace * counts).sum(), "kl": (kl * counts).sum()}
+        losses = {"laplace": (laplace * counts).sum(), "kl": (kl * counts).sum()}
+        if self.settings.diversity:
+            weight = self.settings.diversity * logits[0, 0].numel() / images[0].numel()
+            losses["diversity"] = weight * counts.sum() * diversity_loss(logits, counts)
+        return losses
 
     def validate(
         self, model: Dvae, device: torch.device, progress: Progress = silent

@@ -13,6 +13,7 @@ from torch import Tensor
 from saccade.models.image_tokens.dvae import Laplace
 from saccade.tasks.reconstruction.losses import (
     LEAST_LOG_SCALE,
+    diversity_loss,
     gumbel_softmax,
     kl_to_uniform,
     laplace_loss,
@@ -76,6 +77,29 @@ def test_the_kl_is_nought_for_chance_and_largest_for_one_code() -> None:
     assert kl_to_uniform(torch.zeros(1, 7, 2, 2)).item() == pytest.approx(0, abs=1e-5)
     sure = F.one_hot(torch.zeros(1, 2, 2, dtype=torch.long), 7).permute(0, 3, 1, 2) * 1e3
     assert kl_to_uniform(sure).item() == pytest.approx(4 * math.log(7), rel=1e-5)
+
+
+@given(seed=seed, codes=st.integers(1, 5))
+def test_diversity_is_the_kl_of_the_mean_over_the_images_that_count(seed: int, codes: int) -> None:
+    logits, counts = randn(3, codes, 2, 3, seed=seed), torch.tensor([1.0, 0.0, 1.0])
+    q = torch.stack([logits[0].softmax(dim=0), logits[2].softmax(dim=0)]).mean(dim=(0, 2, 3))
+    expected = sum(p * math.log(p * codes) for p in q.tolist())
+    found = diversity_loss(logits, counts.double())
+    assert found.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_codes_that_each_one_cell_is_sure_of_are_as_diverse_as_can_be() -> None:
+    sure = 1e3 * torch.eye(6).view(1, 6, 2, 3)
+    assert diversity_loss(sure, torch.ones(1)).item() == pytest.approx(0, abs=1e-6)
+    assert kl_to_uniform(sure).item() == pytest.approx(6 * math.log(6), rel=1e-5)
+    one = torch.zeros_like(sure)
+    one[:, 2] = 1e3
+    one.requires_grad_()
+    loss = diversity_loss(one, torch.ones(1))
+    assert loss.item() == pytest.approx(math.log(6), rel=1e-5)
+    loss.backward()
+    assert one.grad is not None
+    assert one.grad.isfinite().all()
 
 
 # A decoder of two cells with three codes whose loss can be summed over all nine pairs of codes.

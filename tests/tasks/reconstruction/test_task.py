@@ -17,7 +17,7 @@ from saccade.models.image_tokens.pixels import map_pixels
 from saccade.tasks.base import Preparation
 from saccade.tasks.reconstruction import data as reconstruction
 from saccade.tasks.reconstruction.data import ReconstructionSettings, read_plain
-from saccade.tasks.reconstruction.losses import kl_to_uniform, laplace_loss
+from saccade.tasks.reconstruction.losses import diversity_loss, kl_to_uniform, laplace_loss
 from saccade.tasks.reconstruction.task import Reconstruction
 from tests.tasks import total_loss
 
@@ -99,6 +99,19 @@ def test_losses_are_the_formulas_with_the_draw_of_this_update() -> None:
     kl = 6.6 * 0.6 / (32 * 32 * 3) * kl_to_uniform(logits).sum()
     torch.testing.assert_close(found["kl"], kl)
     assert found["kl"] > 0
+
+
+def test_diversity_weighs_as_the_kl_of_each_cell_does_and_is_left_out_without_a_weight() -> None:
+    one, net = task(replace(SMALL, diversity=2.0)), model()
+    batch = one.batch(6)
+    torch.manual_seed(3)
+    found = one.losses(net, batch)
+    uneven = diversity_loss(net.encode(batch.images), torch.ones(6))
+    assert uneven > 0
+    torch.testing.assert_close(found["diversity"], 6 * 2.0 * 16 / (32 * 32 * 3) * uneven)
+    assert "diversity" not in task().losses(net, batch)
+    idle = one.batch(1, shard=7, shards=8)
+    assert total_loss(one, net, idle).item() == 0
 
 
 def test_figures_are_those_of_the_likeliest_codes() -> None:

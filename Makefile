@@ -20,7 +20,7 @@ test: .venv/ready  ## every test
 	$(BIN)/pytest $(TOGETHER) $(ARGS)
 
 test-gpu: .venv/ready  ## what runs on an NVIDIA GPU, on one; says so and skips without
-	$(BIN)/pytest tests/gpu -n 6 --dist loadgroup -rs -vv $(ARGS)
+	$(BIN)/pytest tests/gpu -n 10 --dist loadgroup -rs -vv $(ARGS)
 
 check: .venv/ready  ## format, lint, types and the fast tests
 	$(BIN)/ruff format --check .

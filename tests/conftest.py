@@ -23,7 +23,8 @@ if not torch.cuda.is_available():
     check_calls([f"saccade.{name}" for name in names])
     # These hold protocols, which have no bodies to check, and beartype cannot read their `Self`.
     install_import_hook(["saccade.tasks.base", "saccade.decode.protocol"], None)
-torch.set_num_threads(1)  # sums in one order, and two cores are shared with the processes we start
+torch.set_num_threads(1)  # sums in one order, and two cores are shared with the processes we start,
+os.environ["OMP_NUM_THREADS"] = "1"  # which compute with one as well, however busy others are
 settings.register_profile("saccade", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("fast", settings.get_profile("saccade"), max_examples=12)
 gc.disable()  # while everything is imported: none of that is garbage

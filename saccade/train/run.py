@@ -42,6 +42,7 @@ from saccade.train.settings import TrainSettings
 from saccade.train.sharding import check_layout, shard_size
 from saccade.train.start import check_start, lineage, start
 from saccade.train.stopping import LOCK, StopRequest, locked, stop_on_signals
+from saccade.train.threads import cpu_use, settle_threads, threads_put_back
 
 Watch = Callable[[Event | Note | DataProgress | ValidationProgress], None]
 
@@ -90,7 +91,7 @@ def train(
         if aside is not None:
             speak(Note(f"what was in {folder} is now in {aside}"))
         alone = locked(folder) if world.first else nullcontext(False)
-        with alone as made, deterministic(world.device, wanted=same):
+        with alone as made, deterministic(world.device, wanted=same), threads_put_back():
             begun = time.perf_counter()
             with _gone_unless_begun(run) if made else nullcontext():
                 trainer, recipe = _prepare(recipe, run, world, speak, change=change)
@@ -184,6 +185,8 @@ def open_run(device: torch.device, folder: str, option: str) -> OtherRun:
 def _prepare(
     recipe: Recipe, run: RunFolder, world: World, watch: Watch, *, change: bool
 ) -> tuple[Trainer, Recipe]:
+    use = cpu_use() if world.size == 1 and world.device.type == "cpu" else None
+    known = run.config.exists()
     if not world.first:
         world.wait()  # the first process makes the assets
     recipe, differing = compare(run, recipe, change=change) if world.first else (recipe, [])
@@ -198,6 +201,8 @@ def _prepare(
     if world.first:
         run.save_assets(task.assets(), anew=fresh)
         world.wait()
+    threads, told = settle_threads(recipe.threads if known else None, use)
+    recipe = replace(recipe, threads=threads)
     torch.manual_seed(recipe.train.seed)
     model = recipe.model.build()
     started = [] if run.has_checkpoints else start(model, recipe, task)
@@ -210,7 +215,7 @@ def _prepare(
         differing = [replace(one, step=trainer.step) for one in differing]
         recipe = replace(recipe, changes=(*recipe.changes, *differing))
         notes += tell(differing, trainer)
-    for line in [*notes, *started]:
+    for line in [*notes, *started, *told]:
         watch(Note(line))
     if world.first:
         run.save_recipe(recipe)

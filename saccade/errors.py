@@ -57,5 +57,5 @@ _NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ba
 
 def perhaps(name: str, known: Iterable[str]) -> str:
     """What may have been meant by a name that is not known, or nothing."""
-    near = get_close_matches(name.lower(), known, n=2, cutoff=0.7)
+    near = get_close_matches(name.lower(), known, n=2, cutoff=0.65)  # vti is vit
     return f"; perhaps you meant {' or '.join(near)}" if near else ""

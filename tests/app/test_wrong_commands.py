@@ -208,6 +208,7 @@ def test_a_mistake_gives_one_line(wrong: Wrong, mistaken: str) -> None:
     told = objection(mistaken)
     assert wrong.says in mistaken
     assert "Traceback" not in mistaken
+    assert "'None'" not in mistaken  # is nothing that one can type
     assert "\x1b" not in mistaken
     report = "bad row" in told[0]  # the first bad rows of data are listed below it
     assert len(told) == 1 or (report and len(told) <= 13)

@@ -222,6 +222,7 @@ COMPARE = [
     Wrong("compare {lm} -o x.pdf", "x.pdf must end in .svg or .png", "compare {lm} -o x.svg"),
     Wrong("compare {lm} {lm}", "are one run twice", "compare {lm} {gpt}"),
     Wrong("compare {lm} --x compute", "there are: parameters, seen", "compare {lm} --x seen"),
+    Wrong("compare {lm} --x seeen", "invalid choice 'seeen' for", "compare {lm} --x seen"),
     Wrong("compare {lm} --figure top1", "there are: loss", "compare {lm} --figure loss"),
     Wrong("compare {lm} --split test", "`saccade eval ", "eval {lm} --split test --keep"),
     Wrong("compare {lm} --split ../x", "is no name of a split"),

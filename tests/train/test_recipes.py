@@ -87,9 +87,10 @@ def test_a_recipe_knows_what_the_built_in_data_make_of_its_model(
 def test_an_unknown_recipe_is_told_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"no recipe 'lstm'; there are: rnn-lm, .*\.toml"):
         recipe("lstm")
-    near = r"no recipe 'Transfromer'; perhaps you meant transformer(?: or \S+)?; there are: rnn-lm"
-    with pytest.raises(ConfigError, match=near):
-        recipe("Transfromer")
+    for typo, meant in (("Transfromer", "transformer"), ("vti", "vit")):
+        near = rf"^no recipe '{typo}'; perhaps you meant {meant}(?: or \S+)?; `saccade list` has all"
+        with pytest.raises(ConfigError, match=near):
+            recipe(typo)
 
 
 @pytest.mark.parametrize(

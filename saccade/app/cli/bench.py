@@ -25,7 +25,7 @@ from saccade.app.bench.train import TrainBench
 from saccade.app.bench.vision import VisionBench
 from saccade.app.cli.options import parse
 from saccade.app.cli.output import print_json, say, show_help, show_table, tell
-from saccade.errors import ConfigError
+from saccade.errors import ConfigError, perhaps
 
 USAGE = """usage: saccade bench WHAT …
 
@@ -83,7 +83,8 @@ def bench_command(arguments: list[str]) -> int:
         return 0 if arguments else 2
     what, *rest = arguments
     if what not in BENCHES:
-        raise ConfigError(f"there is no bench {what!r}; there are: {', '.join(BENCHES)}")
+        near = perhaps(what, BENCHES)
+        raise ConfigError(f"there is no bench {what!r}{near}; there are: {', '.join(BENCHES)}")
     kind = BENCHES[what]
     about, _, _ = (getdoc(kind) or "").partition("\n\nArgs:")
     command: Any = parse(

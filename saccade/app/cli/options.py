@@ -14,6 +14,7 @@ from saccade.errors import ConfigError
 
 _RULE = re.compile(r"[─-]{3,}")
 _OPTION = re.compile(r"^--\S+")
+_NONE = re.compile(r"(?<=[(\s])'None', |, 'None'(?=\))")  # among choices: not to give the option
 
 
 def parse(target: Callable[..., Any], arguments: list[str], *, prog: str, **more: Any) -> Any:
@@ -54,7 +55,7 @@ def _in_one_line(box: str, prog: str) -> str:
     lines = [line.strip("╭╮╰╯│+| ") for line in box.splitlines()[1:-1]]
     ruled = groupby(lines, key=lambda line: bool(_RULE.fullmatch(line)))
     parts = [list(part) for is_rule, part in ruled if not is_rule]
-    said = " ".join(parts[0]).rstrip(".")
+    said = _NONE.sub("", " ".join(parts[0])).rstrip(".")
     said = said[:1].lower() + said[1:]
     meant = [found[0] for part in parts[1:-1] for line in part if (found := _OPTION.match(line))]
     if meant and said.startswith("unrecognized"):

@@ -50,9 +50,11 @@ def recipe(name: str) -> Recipe:
         return _of_preset(name)
     if Path(name).is_dir():
         raise ConfigError(_why_no_folder(name))
+    if near := perhaps(name, [*RECIPES, *PRESETS]):
+        raise ConfigError(f"no recipe '{printable(name)}'{near}; `saccade list` has all of them")
     raise ConfigError(
-        f"no recipe '{printable(name)}'{perhaps(name, [*RECIPES, *PRESETS])}; there are: "
-        f"{', '.join(RECIPES)} (or a model preset: {', '.join(PRESETS)}; or a .toml of your own)"
+        f"no recipe '{printable(name)}'; there are: {', '.join(RECIPES)} (or a model preset: "
+        f"{', '.join(PRESETS)}; or a .toml of your own)"
     )
 
 

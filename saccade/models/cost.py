@@ -1,4 +1,4 @@
-"""What reading a picture costs, counted from the products that are really done."""
+"""What reading an image costs, counted from the products that are really done."""
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -8,7 +8,7 @@ from saccade.models.vision.vit import Vit
 
 
 def multiply_adds(config: ModelConfig, height: int, width: int) -> int:
-    """Multiply-adds of one picture: of convolutions, matrix products and attention.
+    """Multiply-adds of one image: of convolutions, matrix products and attention.
 
     Papers call these FLOPs. No weight is allocated, and nothing is computed. There is no fused
     attention where nothing is computed, so that its two products are counted like any others.

@@ -266,7 +266,7 @@ def test_eval_scores_what_the_captioner_says_itself(
     expected = caption_scores(captions, [list(shapes.captions(scene)) for scene in scenes])
     assert {name: found[name] for name in expected} == pytest.approx(expected)
     assert found["perplexity"] == pytest.approx(float(torch.tensor(found["loss"]).exp()))
-    assert (found["pictures"], found["beam"], found["split"]) == (12, 2, "test")
+    assert (found["images"], found["beam"], found["split"]) == (12, 2, "test")
     assert found["different_captions"] == len(set(captions))
     assert {"exact", "complete", "exact_by_objects", "pointing", "pointing_given"} <= set(found)
     assert found["pointing_given"]["count"] > 12
@@ -280,10 +280,10 @@ def test_eval_of_a_users_pictures_has_the_scores_that_need_no_truth(
     arguments = ["eval", str(captioner), "--data", str(data), "--beam", "1"]
     assert run([*arguments, "--json"], monkeypatch) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["pictures"], found["references"]) == (2, 3)
+    assert (found["images"], found["references"]) == (2, 3)
     assert not {"exact", "pointing", "reasons"} & set(found)
     assert run(arguments, monkeypatch) == 0
-    assert capsys.readouterr().out.startswith("test: 2 pictures with 3 references, beam 1, ")
+    assert capsys.readouterr().out.startswith("test: 2 images with 3 references, beam 1, ")
     assert run([*arguments, "--split", "winter"], monkeypatch) == 2
     assert "has no 'winter' split" in capsys.readouterr().err
 
@@ -301,7 +301,7 @@ def test_eval_asks_a_captioner_about_groups_that_it_was_not_trained_with(
     assert "reasons" not in json.loads(capsys.readouterr().out)
     assert run([*arguments, "--groups", "man,boy", "woman"], monkeypatch) == 0
     outcomes = json.loads(capsys.readouterr().out)["reasons"]["outcomes"]
-    assert {name: one["pictures"] for name, one in outcomes.items()} == {"man": 1, "woman": 1}
+    assert {name: one["images"] for name, one in outcomes.items()} == {"man": 1, "woman": 1}
     assert run([*arguments, "--groups", "man"], monkeypatch) == 2
     assert "must be two lists of words or more" in capsys.readouterr().err
 

@@ -63,7 +63,7 @@ def choices_of(words: list[str]) -> list[list[list[Any]]]:
 
 def one_look(
     scene: Scene, made: Made, blobs: Blobs, *, run: str, image: int, heads: int, layers: int,
-    hard: bool, eye: bool, first: float, place: int = 0,
+    hard: bool, encoder: bool, first: float, place: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     text = shapes.captions(scene)[place]
     pieces = [*(f" {word}" if i else word for i, word in enumerate(text.split())), "<end>"]
@@ -78,10 +78,10 @@ def one_look(
     }
     sites: list[dict[str, Any]] = []
     at = len(made.document["looks"])
-    if eye:
-        names = [f"eye.encoder.{i}.self" for i in range(2)]
-        for i, name in enumerate([*names, "eye rollout"]):
-            derived = name == "eye rollout"
+    if encoder:
+        names = [f"image_encoder.encoder.{i}.self" for i in range(2)]
+        for i, name in enumerate([*names, "rollout"]):
+            derived = name == "rollout"
             weights = near(1 if derived else 3, 1, seed=i)
             made.weights[at, name] = weights
             entry = site(name, "image", "image", heads=len(weights), derived=derived)
@@ -103,7 +103,7 @@ def one_look(
 
 def captions(
     images: int = 1, runs: tuple[str, ...] = ("show-attend-tell",), *, layers: int = 1,
-    heads: int = 1, best: int = 1, hard: bool = False, eye: bool = False, first: float = 0.5,
+    heads: int = 1, best: int = 1, hard: bool = False, encoder: bool = False, first: float = 0.5,
 ) -> Made:  # fmt: skip
     """A document of captions with all of its weights."""
     blobs = Blobs()
@@ -120,7 +120,7 @@ def captions(
             for place in range(best):
                 look = one_look(
                     scene, made, blobs, run=run, image=i, heads=heads, layers=layers, hard=hard,
-                    eye=eye, first=first, place=place,
+                    encoder=encoder, first=first, place=place,
                 )  # fmt: skip
                 document["looks"].append(look)
     document["blobs"] = blobs.packed

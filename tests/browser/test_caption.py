@@ -216,26 +216,26 @@ def test_a_gallery_is_chosen_from_by_click_and_by_key(open_page: Open) -> None:
     opened.page.keyboard.press("ArrowUp")
     assert told() == texts[1]
     pressed = opened.page.locator('.gallery-item[aria-pressed="true"]')
-    assert pressed.get_attribute("aria-label") == f"Picture 2, test 1: {texts[1]}"
+    assert pressed.get_attribute("aria-label") == f"Image 2, test 1: {texts[1]}"
     again = open_page(made.document, state="#item=2")
     again.page.wait_for_selector(".told-word")
     assert again.page.locator(".gallery-item").nth(2).get_attribute("aria-pressed") == "true"
 
 
 def test_a_patch_of_the_eye_shows_what_it_looks_at(open_page: Open) -> None:
-    made = captions(eye=True)
-    opened = open_page(made.document, state="#eye=eye.encoder.1.self/2&patch=10")
-    title = opened.page.locator("#eye .caption .note")
-    opened.page.wait_for_selector('#eye .tile[aria-pressed="true"]')
-    weights = made.weights[0, "eye.encoder.1.self"][2].astype(float)
+    made = captions(encoder=True)
+    opened = open_page(made.document, state="#encoder=image_encoder.encoder.1.self/2&patch=10")
+    title = opened.page.locator("#encoder .caption .note")
+    opened.page.wait_for_selector('#encoder .tile[aria-pressed="true"]')
+    weights = made.weights[0, "image_encoder.encoder.1.self"][2].astype(float)
     heavy = next(iter(places(weights[1 + 10, 1:])))
-    expected = f"eye.encoder.1.self head 2: the patch at row 2, column 3 looks at {heavy}"
+    expected = f"image_encoder.encoder.1.self head 2: the patch at row 2, column 3 looks at {heavy}"
     assert title.inner_text().startswith(expected)
-    opened.page.locator("#eye").get_by_role("button", name="Class token").click()
+    opened.page.locator("#encoder").get_by_role("button", name="Class token").click()
     opened.settle()
     heavy = next(iter(places(weights[0, 1:])))
     assert f"the class token looks at {heavy}" in title.inner_text()
-    opened.page.locator('#eye .tile[data-site="eye rollout"]').click()
+    opened.page.locator('#encoder .tile[data-site="rollout"]').click()
     opened.settle()
     assert title.inner_text().startswith("rollout: the class token looks at")
 
@@ -260,7 +260,7 @@ def test_a_model_without_attention_says_so(open_page: Open) -> None:
     opened = open_page(made.document)
     assert "there is no attention to show" in opened.page.locator("#where").inner_text()
     opened.page.keyboard.press("ArrowRight")
-    assert opened.readout().endswith("was said without looking back at the picture.")
+    assert opened.readout().endswith("was said without looking back at the image.")
 
 
 def test_no_text_of_a_caption_is_ever_run(open_page: Open) -> None:
@@ -281,7 +281,7 @@ def test_no_text_of_a_caption_is_ever_run(open_page: Open) -> None:
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_sticks_out_of_the_page(open_page: Open, width: int, scheme: str) -> None:
-    made = captions(6, layers=2, heads=4, best=3, eye=True)
+    made = captions(6, layers=2, heads=4, best=3, encoder=True)
     opened = open_page(made.document, width=width, color_scheme=scheme)
     wide = opened.page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width

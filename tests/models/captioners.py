@@ -38,7 +38,7 @@ def build(config: CaptionTransformerConfig, dtype: torch.dtype = torch.float64) 
     model = config.build().to(dtype).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if not name.startswith("eye."):
+            if not name.startswith("image_encoder."):
                 parameter.add_(0.3 * torch.randn(parameter.shape))
     return model
 

@@ -49,7 +49,7 @@ def build(config: CaptionerConfig, dtype: torch.dtype = torch.float64) -> Any:
     model = config.build().to(dtype).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if not name.startswith("eye."):
+            if not name.startswith("image_encoder."):
                 parameter.add_(0.3 * torch.randn(parameter.shape))
     return model
 

@@ -135,11 +135,13 @@ def test_every_weight_learns(config: CaptionerConfig) -> None:
 @every_captioner
 def test_a_frozen_encoder_stays_as_it_is_and_the_rest_learns(config: CaptionerConfig) -> None:
     model = build(replace(config, frozen=True)).train()
-    before = {name: value.clone() for name, value in model.eye.state_dict().items()}
+    before = {name: value.clone() for name, value in model.image_encoder.state_dict().items()}
     told(model).hidden.square().sum().backward()
-    assert all(p.grad is None for p in model.eye.parameters())
+    assert all(p.grad is None for p in model.image_encoder.parameters())
     assert model.readout.weight.requires_grad
-    assert all(torch.equal(value, before[n]) for n, value in model.eye.state_dict().items())
+    assert all(
+        torch.equal(value, before[n]) for n, value in model.image_encoder.state_dict().items()
+    )
 
 
 @every_captioner

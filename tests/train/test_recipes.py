@@ -88,7 +88,9 @@ def test_an_unknown_recipe_is_told_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"no recipe 'lstm'; there are: rnn-lm, .*\.toml"):
         recipe("lstm")
     for typo, meant in (("Transfromer", "transformer"), ("vti", "vit")):
-        near = rf"^no recipe '{typo}'; perhaps you meant {meant}(?: or \S+)?; `saccade list` has all"
+        near = (
+            rf"^no recipe '{typo}'; perhaps you meant {meant}(?: or \S+)?; `saccade list` has all"
+        )
         with pytest.raises(ConfigError, match=near):
             recipe(typo)
 

@@ -67,7 +67,11 @@ def test_a_frozen_encoder_is_kept_as_it_was_published(published: Path, tmp_path:
     _, notes = train_noting(recipe(published), tmp_path / "run")
     kept = load_file(tmp_path / "run" / "model.safetensors")
     theirs = load_file(published)
-    mine = {name.removeprefix("eye.encoder."): x for name, x in kept.items() if "encoder" in name}
+    mine = {
+        name.removeprefix("image_encoder.encoder."): x
+        for name, x in kept.items()
+        if "encoder" in name
+    }
     mine = {name: x for name, x in mine.items() if "num_batches_tracked" not in name}
     assert len(mine) > 20
     for name, tensor in mine.items():

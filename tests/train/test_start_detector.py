@@ -76,9 +76,9 @@ def test_what_fits_queries_that_are_boxes_is_taken_and_the_rest_told(
 
 def test_an_image_encoder_alone_starts_from_its_own_file(tmp_path: Path) -> None:
     torch.manual_seed(4)
-    eye = SMALL.build().get_submodule("eye.encoder")
-    torch.save(eye.state_dict(), tmp_path / "eye.pth")
-    model = replace(SMALL, weights=str(tmp_path / "eye.pth"), queries=16)
+    image_encoder = SMALL.build().get_submodule("image_encoder.encoder")
+    torch.save(image_encoder.state_dict(), tmp_path / "encoder.pth")
+    model = replace(SMALL, weights=str(tmp_path / "encoder.pth"), queries=16)
     notes = told(recipe(model), tmp_path)
-    assert "eye.pth: " in notes
+    assert "encoder.pth: " in notes
     assert "missing" not in notes

@@ -133,7 +133,7 @@ def test_the_stream_of_words_is_then_that_bert(kind: str, tmp_path: Path) -> Non
     ).last_hidden_state
     torch.testing.assert_close(found, expected[real.bool()], atol=1e-4, rtol=1e-4)
     assert {name.split(".")[0] for name in report.missing} == {
-        *("eye", "joins", "region_input", "region_encoder"),
+        *("image_encoder", "joins", "region_input", "region_encoder"),
         *("pool_words", "pool_regions", "contrast"),
     }
     fills = kind != "BertModel"

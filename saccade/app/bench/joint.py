@@ -108,7 +108,7 @@ class JointBench(RaceSettings):
                 yield self._job(machine, work, contenders), list(take_part())
 
     def _job(self, machine: Machine, work: str, given: "_Readers") -> Workload:
-        config, features = self.config, given.model.eye.features
+        config, features = self.config, given.model.image_encoder.features
         lengths, seen = given.batch.text.lengths.tolist(), self.regions + 1
         trains = work == "train"
         flops = joint_flops(config, features, lengths, seen, passes=2 if trains else 1)
@@ -232,7 +232,9 @@ class _Readers:
         torch.manual_seed(bench.seed)
         model = bench.config.build().to(bench.where)
         assert isinstance(model, Vilbert)
-        return cls(bench, model, GivenPairs.draw(bench, model.eye.features).to(bench.where))
+        return cls(
+            bench, model, GivenPairs.draw(bench, model.image_encoder.features).to(bench.where)
+        )
 
     @property
     def padding(self) -> float:
@@ -270,7 +272,9 @@ class _Readers:
     def _peer(
         self, ready: Callable[[PlainVilbert, bool], CheckedWork], *, compiled: bool
     ) -> CheckedWork:
-        model = PlainVilbert(self.bench.config, self.model.eye.features).to(self.bench.where)
+        model = PlainVilbert(self.bench.config, self.model.image_encoder.features).to(
+            self.bench.where
+        )
         copy_weights(self.model, model)
         return ready(model, compiled)
 

@@ -11,7 +11,7 @@ POINTING: Row = ("", "words", "in the box", "near it", "on pixels", "mass in box
 
 def print_caption_scores(found: dict[str, Any]) -> None:
     """What `evaluate_captions` found, for people; programs read it as JSON."""
-    told = f"{found['pictures']:,} pictures with {found['references']:,} references"
+    told = f"{found['images']:,} images with {found['references']:,} references"
     different = f"{found['different_captions']:,} different captions"
     tell(f"{found['split']}: {told}, beam {found['beam']}, {found['seconds']:.1f} s")
     _table("against all references", _words(found))
@@ -72,14 +72,14 @@ def _by_word(by_word: dict[str, Any]) -> Iterator[Row]:
 
 
 def _groups(by_world: dict[str, Any]) -> Iterator[Row]:
-    yield "", "pictures", "right", "wrong", "neutral"
+    yield "", "images", "right", "wrong", "neutral"
     for world, report in by_world.items():
         fared = dict(report["outcomes"])
         if "against_the_bias" in report:
             fared["against the bias"] = report["against_the_bias"]
         for name, one in fared.items():
             shares = (_share(one[kind]) for kind in ("right", "wrong", "neutral"))
-            yield f"{world}: {name}", f"{one['pictures']:,}", *shares
+            yield f"{world}: {name}", f"{one['images']:,}", *shares
 
 
 def _reasons(by_world: dict[str, Any]) -> Iterator[Row]:

@@ -42,7 +42,7 @@ def _check(recipe: Recipe) -> None:
         _refuse(config, "finer", "it reads one stage alone")
     if config.stage == 1:
         _refuse(config, "stage", "its first is our second")
-    _eye(config)
+    _image_encoder(config)
 
 
 def _model(config: ModelConfig) -> DetrConfig:
@@ -50,7 +50,7 @@ def _model(config: ModelConfig) -> DetrConfig:
     return config
 
 
-def _eye(config: DetrConfig) -> ResNetConfig:
+def _image_encoder(config: DetrConfig) -> ResNetConfig:
     found = encoder_config(config.encoder)
     match found:
         case ResNetConfig(stem="imagenet", dilated=False):
@@ -62,9 +62,9 @@ def _eye(config: DetrConfig) -> ResNetConfig:
 
 
 def _settings(config: DetrConfig, names: tuple[str, ...], task: DetectionSettings) -> Any:
-    eye = _eye(config)
+    encoder = _image_encoder(config)
     stages = (config.stage or STAGES) - 1
-    sizes = huggingface.FAMILIES[ResNetConfig].settings(eye, task.image)
+    sizes = huggingface.FAMILIES[ResNetConfig].settings(encoder, task.image)
     for each in ("hidden_sizes", "depths"):
         sizes[each] = sizes[each][:stages]
     features = {"model_type": "resnet", "num_channels": 3, "out_features": [f"stage{stages}"]}

@@ -63,7 +63,7 @@ class DetectionServing(Serving):
         def seen_by(tool: SeesImages) -> Tensor:
             return fits[id(tool)]
 
-        return replace(ShownImage.in_full(decode(LONGEST), name="picture"), seen_by=seen_by)
+        return replace(ShownImage.in_full(decode(LONGEST), name="image"), seen_by=seen_by)
 
     def about(self, task: Any) -> dict[str, Any]:
         return {"image": task.image}

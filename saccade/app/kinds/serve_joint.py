@@ -111,9 +111,9 @@ class JointServing(Serving):
         squeezed = tools[0].settings.fit == "squeeze"
         pixels = decode(LONGEST if squeezed else 2 * SIDE)
         shown = (
-            ShownImage.in_full(pixels, name="picture")
+            ShownImage.in_full(pixels, name="image")
             if squeezed
-            else ShownImage.of(pixels, tools[0], name="picture")
+            else ShownImage.of(pixels, tools[0], name="image")
         )
 
         def seen_by(tool: SeesImages) -> Tensor:

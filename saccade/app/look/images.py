@@ -60,7 +60,7 @@ class ShownImage:
     def of(cls, image: Any, tool: SeesImages, *, name: str = "") -> "ShownImage":
         """An image of the user's: a file, its bytes, or pixels."""
         image = _file(image)
-        name = name or (image.name if isinstance(image, Path | Member) else "picture")
+        name = name or (image.name if isinstance(image, Path | Member) else "image")
         pixels = pixels_of(image, name=name, short=2 * SIDE)
         side = min(SIDE, max(pixels.shape[1:]))
         square = fit_square(pixels, max(side, tool.settings.image), tool.settings.fit)
@@ -70,7 +70,7 @@ class ShownImage:
     def in_full(cls, image: Any, *, name: str = "") -> "ShownImage":
         """In its own proportions, for models that see all of it squeezed to a square."""
         image = _file(image)
-        name = name or (image.name if isinstance(image, Path | Member) else "picture")
+        name = name or (image.name if isinstance(image, Path | Member) else "image")
         pixels = pixels_of(image, name=name, short=LONGEST)
         whole = cls(name, pixels, lambda who: who.prepare(image, name=name))
         return whole.shrunk(LONGEST)

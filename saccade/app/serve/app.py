@@ -155,7 +155,7 @@ class Visit:
         self._ends = asyncio.get_running_loop().time() + service.settings.deadline_s
 
     async def read(self, schema: type[PredictRequest] | type[LookRequest]) -> ReadRequest:
-        """What is asked for; pictures and large bodies are read by a thread of their own."""
+        """What is asked for; images and large bodies are read by a thread of their own."""
         request, service = self._request, self._service
         body, kind = await request.body(), request.headers["content-type"]
         reading = RequestBody(body, kind, schema, service.runs, service.settings, service.decoder)

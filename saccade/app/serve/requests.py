@@ -1,8 +1,8 @@
-"""From the bytes of a request to what it asks for: fields checked, pictures decoded.
+"""From the bytes of a request to what it asks for: fields checked, images decoded.
 
-Small JSON without a picture is read where it comes in. Everything else is read by one thread for
+Small JSON without an image is read where it comes in. Everything else is read by one thread for
 the whole server, one request after another: it waits in a line like any work, so it can be
-refused, given up and timed like it, and there is never more than one picture being decoded, in a
+refused, given up and timed like it, and there is never more than one image being decoded, in a
 process that is ended when it takes too long.
 """
 
@@ -66,7 +66,7 @@ class RequestBody:
         return None if asked.wanted.image is not None else asked
 
     def __call__(self) -> ReadRequest:
-        """The request with its pictures."""
+        """The request with its images."""
         asked = self._asked(self._checked())
         images = raw_images(asked.wanted.image)
         if not images:
@@ -211,6 +211,6 @@ def _from_base64(text: str) -> bytes:
 
 
 def _refuse_litter(body: bytes, most: int) -> None:
-    """A body may be long for its pictures only: megabytes of brackets take seconds to read."""
+    """A body may be long for its images only: megabytes of brackets take seconds to read."""
     if len(body) > most and sum(map(body.count, (b",", b":", b"[", b"{"))) > most:
         raise RequestError(413, "too_large", f"a body of over {most} bytes must be mostly image")

@@ -1,8 +1,9 @@
 """Transformers that tell what they see: a CNN's cells or a ViT's patches, then the words.
 
-With a CNN as its eye the cells of the last grid are told where they lie and read by encoder layers
-(the shape of DETR, Carion et al. 2020, arXiv:2005.12872, and of its captioner catr, from which it
-departs in adding positions once, below the first layer, and in an output that is the embedding).
+With a CNN as its image encoder the cells of the last grid are told where they lie and read by
+encoder layers (the shape of DETR, Carion et al. 2020, arXiv:2005.12872, and of its captioner catr,
+from which it departs in adding positions once, below the first layer, and in an output that is the
+embedding).
 With a ViT there is no convolution and nothing in between: its patches are the memory, as in CPTR
 (Liu et al. 2021, arXiv:2101.10804). Words are decoded as in a translator.
 """
@@ -89,10 +90,10 @@ class CaptionTransformer(Captioner):
         self.config, self.longest = config, config.longest
         names = ("width", "heads", "hidden", "dropout", "residual")
         width, sizes = config.width, {name: getattr(config, name) for name in names}
-        self.eye = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
-        knows_where = isinstance(self.eye.encoder, Vit)
-        same = knows_where and self.eye.channels == width
-        self.project = nn.Identity() if same else Linear(self.eye.channels, width)
+        self.image_encoder = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
+        knows_where = isinstance(self.image_encoder.encoder, Vit)
+        same = knows_where and self.image_encoder.channels == width
+        self.project = nn.Identity() if same else Linear(self.image_encoder.channels, width)
         self.places = None if knows_where else GridPositions(width)
         self.embedding = nn.Embedding(config.vocabulary, width)
         self.positions = Added(FixedPositions(sinusoids, width))
@@ -131,7 +132,7 @@ class CaptionTransformer(Captioner):
     def forward(
         self, images: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]
     ) -> CaptionHidden:
-        """All captions end to end, those of a picture side by side: they share its memory."""
+        """All captions end to end, those of an image side by side: they share its memory."""
         memory = self.see(images)
         if captions.rectangular:  # nothing to ask a GPU for
             return CaptionHidden(self.words.decode(captions.padded(), memory[of]).flatten(0, 1))
@@ -145,7 +146,7 @@ class CaptionTransformer(Captioner):
 
     def see(self, images: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B cells D"]:
         """The memory that words are told from."""
-        cells, grid = self.eye(images)
+        cells, grid = self.image_encoder(images)
         self._say_what_is_seen(grid)
         x = self.project(cells)
         if self.places is not None:
@@ -174,7 +175,7 @@ class CaptionTransformer(Captioner):
         return self.for_decoding(None).step(tokens, state)
 
     def _say_what_is_seen(self, grid: Axis) -> None:
-        """Who watches is told the picture's grid."""
+        """Who watches is told the image's grid."""
         for layer in [*self.encoder, *self.decoder]:
             reads = isinstance(layer, EncoderLayer)
             site: Any = layer.self_attention if reads else layer.cross_attention
@@ -183,9 +184,9 @@ class CaptionTransformer(Captioner):
 
 
 def _across(captions: Rows, of: Int[Tensor, " R"], images: int, cells: int) -> Segments:
-    """The words of all captions of a picture look at its cells."""
+    """The words of all captions of an image look at its cells."""
     numbers = torch.arange(images + 1, device=of.device)
-    first = torch.searchsorted(of, numbers.to(of))  # caption of each picture
+    first = torch.searchsorted(of, numbers.to(of))  # caption of each image
     words = captions.starts[first]
     keys = numbers.mul(cells).to(words)
     kernels = words.is_cuda and torch.is_autocast_enabled("cuda")

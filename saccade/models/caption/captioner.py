@@ -72,7 +72,7 @@ class Captioner(nn.Module, ABC):
     """Image → image encoder → decoder of words."""
 
     config: CaptionerConfig
-    eye: GridEncoder
+    image_encoder: GridEncoder
     longest: int | None = None  # captions of any length
     capturable = True  # the same kernels for as many images with as many captions of one length
 
@@ -106,7 +106,7 @@ class Captioner(nn.Module, ABC):
     @property
     def slow_part(self) -> nn.Module:
         """The image encoder, which others may have trained."""
-        return self.eye.encoder
+        return self.image_encoder.encoder
 
     @property
     def published(self) -> Path | None:

@@ -73,8 +73,8 @@ class ShowAndTell(Captioner):
     def __init__(self, config: ShowAndTellConfig) -> None:
         super().__init__()
         self.config, self.always = config, config.shown == "always"
-        self.eye = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
-        self.picture = nn.Linear(self.eye.channels, config.width, bias=False)
+        self.image_encoder = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
+        self.project = nn.Linear(self.image_encoder.channels, config.width, bias=False)
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         sizes = {"cell": config.cell, "depth": config.depth, "dropout": config.dropout}
         self.rnn = Rnn(config.width, config.width, **sizes)  # type: ignore[arg-type]
@@ -88,8 +88,8 @@ class ShowAndTell(Captioner):
 
     def seen(self, images: UInt8[Tensor, "B 3 H W"]) -> Float[Tensor, "B D"]:
         """Each image as a word: W mean of z."""
-        cells, _ = self.eye(images)
-        return self.picture(cells.mean(dim=1))
+        cells, _ = self.image_encoder(images)
+        return self.project(cells.mean(dim=1))
 
     def forward(
         self, images: UInt8[Tensor, "B 3 H W"], captions: Rows, of: Int[Tensor, " R"]

@@ -222,8 +222,8 @@ class ShowAttendTell(Captioner):
     def __init__(self, config: ShowAttendTellConfig) -> None:
         super().__init__()
         self.config = config
-        self.eye = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
-        channels, width, hidden = self.eye.channels, config.width, config.hidden
+        self.image_encoder = GridEncoder(config.encoder, stage=config.stage, frozen=config.frozen)
+        channels, width, hidden = self.image_encoder.channels, config.width, config.hidden
         self.places = GridPositions(channels) if config.places else None
         self.dropout = Dropout(config.dropout)
         self.first = nn.Linear(channels, channels)
@@ -248,7 +248,7 @@ class ShowAttendTell(Captioner):
 
         m = dropout(max(A mean of z, 0))        h₀ = tanh(B m)        s₀ = tanh(C m)
         """
-        cells, grid = self.eye(images)
+        cells, grid = self.image_encoder(images)
         if self.places is not None:
             cells = cells + self.places((grid.height, grid.width))
         mean = self.dropout(self.first(cells.mean(dim=1)).relu())
@@ -386,7 +386,9 @@ class ShowAttendTell(Captioner):
         def prepare(memory: AttentionMemory) -> AttentionMemory:
             return memory._replace(keys=2 * memory.keys)
 
-        sizes = StateSizes(len(score), self.eye.channels, self.rnn.width, 1, has_cell=True)
+        sizes = StateSizes(
+            len(score), self.image_encoder.channels, self.rnn.width, 1, has_cell=True
+        )
         return PackedStep(step, table, prepare, sizes)
 
 

@@ -22,8 +22,8 @@ from saccade.blocks.placed import Placed, places_within
 from saccade.blocks.stack import run_blocks
 from saccade.config import ModelConfig
 from saccade.models.detection.anchored import BoxBias, BoxPlaces, Proposals, to_logits
+from saccade.models.detection.backbone import DetectorBackbone
 from saccade.models.detection.config import DetrConfig
-from saccade.models.detection.eye import DetectorEye
 from saccade.models.detection.heads import Mlp, exactly
 
 RARE = 0.01  # how likely an object is thought at first, where each class is scored by itself
@@ -78,7 +78,7 @@ class Detr(nn.Module):
         self.config = config
         names = ("width", "heads", "hidden", "dropout")
         width, sizes = config.width, {name: vars(config)[name] for name in names}
-        self.eye = DetectorEye(config)
+        self.image_encoder = DetectorBackbone(config)
         self.encoder = nn.ModuleList(
             EncoderLayer(**sizes, axis=IMAGE) for _ in range(config.encoder_depth)
         )
@@ -133,7 +133,7 @@ class Detr(nn.Module):
         """The memory that queries look at."""
         if inside is not None:  # what convolutions see beside an image is always the same
             images = images.masked_fill(~inside[:, None], 0.0)
-        grid = self.eye(images)
+        grid = self.image_encoder(images)
         shape = (grid.shape[2], grid.shape[3])
         self._say_what_is_seen(shape)
         if inside is None:
@@ -212,7 +212,7 @@ class Detr(nn.Module):
     @property
     def slow_part(self) -> nn.Module:
         """The image encoder, which others may have trained."""
-        return self.eye.encoder
+        return self.image_encoder.encoder
 
     @property
     def published(self) -> Path | None:
@@ -221,7 +221,7 @@ class Detr(nn.Module):
 
     def _say_what_is_seen(self, shape: tuple[int, int]) -> None:
         """Who watches is told the image's grid."""
-        grid = self.eye.axis(shape)
+        grid = self.image_encoder.axis(shape)
         for layer in self.encoder:
             assert isinstance(layer, EncoderLayer)
             layer.self_attention.rows = layer.self_attention.columns = grid

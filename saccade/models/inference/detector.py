@@ -20,10 +20,10 @@ class DetectorForInference:
     def __init__(self, model: Detr, precision: Precision) -> None:
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         own = copy.deepcopy(model).eval().requires_grad_(False)
-        fold_norms(own.eye)
-        fuse_blocks(own.eye)
+        fold_norms(own.image_encoder)
+        fuse_blocks(own.image_encoder)
         own.to(dtype=self.dtype)
-        own.eye.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        own.image_encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         for part in own.exact_parts():
             part.float()
         self.model = own

@@ -122,7 +122,7 @@ class Beside(NamedTuple):
         return at, Segments.among(self.ends, longest[1])
 
 
-class RegionEye(nn.Module):
+class RegionFeatures(nn.Module):
     """Images → what is in each of their regions.
 
         f(box) = Σᵢⱼ aᵢ bⱼ z(i, j)        a, b: the shares of the box's height and width

@@ -27,7 +27,7 @@ from saccade.models.joint.contrast import first_log_scale, scale_of, scaled_cosi
 from saccade.models.joint.regions import (
     Beside,
     RegionEmbeddings,
-    RegionEye,
+    RegionFeatures,
     RegionRows,
     SeenRegions,
 )
@@ -105,10 +105,10 @@ class Vilbert(nn.Module):
         super().__init__()
         self.config = config
         text, head = config.text, config.head
-        self.eye = RegionEye(config)
+        self.image_encoder = RegionFeatures(config)
         self.embeddings = TextEmbeddings(text)
         self.encoder = encoder_layers(text, config.width, config.heads, config.hidden)
-        self.region_input = RegionEmbeddings(self.eye.features, config)
+        self.region_input = RegionEmbeddings(self.image_encoder.features, config)
         self.region_encoder = nn.ModuleList(
             EncoderLayer(
                 config.region_width,
@@ -129,7 +129,7 @@ class Vilbert(nn.Module):
         self.contrast = Contrast(config) if config.contrast else None
         self._add_head(config)
         for part in self.children():
-            if part is not self.eye:
+            if part is not self.image_encoder:
                 initialise(part)
 
     def _add_head(self, config: VilbertConfig) -> None:
@@ -137,7 +137,7 @@ class Vilbert(nn.Module):
         head, epsilon = config.head, config.text.epsilon
         width, joint = config.region_width, config.join_width
         pretrains = head == "pretraining"
-        told = config.region_classes or self.eye.features
+        told = config.region_classes or self.image_encoder.features
         self.words = WordFiller(config.width, config.text) if pretrains else None
         self.tells = RegionTeller(width, told, epsilon) if pretrains else None
         self.fit = Linear(joint, 1) if head in ("pretraining", "fit") else None
@@ -160,7 +160,7 @@ class Vilbert(nn.Module):
     @property
     def slow_part(self) -> nn.Module:
         """The image encoder, which others may have trained."""
-        return self.eye.grid.encoder
+        return self.image_encoder.grid.encoder
 
     @property
     def published(self) -> Path | None:
@@ -174,7 +174,7 @@ class Vilbert(nn.Module):
         self, images: UInt8[Tensor, "B 3 H W"], boxes: Float[Tensor, "B R 4"] | None
     ) -> SeenRegions:
         """The regions of images; `boxes` where the model was built for them."""
-        seen = self.eye(images, boxes if self.config.regions == "boxes" else None)
+        seen = self.image_encoder(images, boxes if self.config.regions == "boxes" else None)
         for layer in self.region_encoder:
             assert isinstance(layer, EncoderLayer)
             layer.self_attention.rows = layer.self_attention.columns = seen.axis

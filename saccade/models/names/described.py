@@ -1,7 +1,7 @@
 """The sizes that a folder of weights tells: its config.json, of Hugging Face's or of a run of ours.
 
 Nothing in it is run. What our models do not compute as that one does is refused by its name. A text
-encoder that is not one of ours is one of transformers'; where a picture's model is not one of ours,
+encoder that is not one of ours is one of transformers'; where an image's model is not one of ours,
 nothing is said, for its weights may still fit a preset.
 """
 
@@ -345,7 +345,7 @@ def _detr(sizes: PublishedSizes) -> DetrConfig | None:
         decoder_attention_heads=heads,
         decoder_ffn_dim=hidden,
     )
-    encoder = _detector_eye(sizes)
+    encoder = _detector_backbone(sizes)
     if not plain or encoder is None:
         return None
     return DetrConfig(
@@ -363,7 +363,7 @@ def _detr(sizes: PublishedSizes) -> DetrConfig | None:
     )
 
 
-def _detector_eye(sizes: PublishedSizes) -> str | None:
+def _detector_backbone(sizes: PublishedSizes) -> str | None:
     """By timm's name, alone or in settings of its own, or by sizes of Hugging Face's."""
     match sizes.table:
         case {"backbone_config": {"model_type": "resnet", **rest}}:

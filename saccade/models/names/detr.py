@@ -10,17 +10,17 @@ from saccade.models.names.table import Names
 LAYERS = (0, 1, 2)  # of the MLP that gives a box
 
 
-def _table(eye: Names, encoder: str, decoder: str, inside: Names, outside: Names) -> Names:
+def _table(backbone: Names, encoder: str, decoder: str, inside: Names, outside: Names) -> Names:
     """What is `inside` a block has the same names in both stacks, where both have it."""
     return {
-        **{f"eye.encoder.{ours}": theirs for ours, theirs in eye.items()},
+        **{f"image_encoder.encoder.{ours}": theirs for ours, theirs in backbone.items()},
         **{f"encoder.{{i}}.{ours}": encoder + theirs for ours, theirs in inside.items()},
         **{f"decoder.{{i}}.{ours}": decoder + theirs for ours, theirs in inside.items()},
         **outside,
     }
 
 
-def _hugging_face(eye: Names, output: str, mlp: str) -> Names:
+def _hugging_face(backbone: Names, output: str, mlp: str) -> Names:
     inside = {
         **{
             f"{ours}.to_{one}": f"{theirs}.{name}"
@@ -38,14 +38,14 @@ def _hugging_face(eye: Names, output: str, mlp: str) -> Names:
         "around_mlp.norm": "final_layer_norm",
     }
     outside = {
-        "eye.project": "model.input_projection",
+        "image_encoder.project": "model.input_projection",
         "decoder_norm": "model.decoder.layernorm",
         "queries": "model.query_position_embeddings",
         "to_scores": "class_labels_classifier",
         **{f"to_boxes.layers.{n}": f"bbox_predictor.layers.{n}" for n in LAYERS},
     }
     layers = ("model.encoder.layers.{i}.", "model.decoder.layers.{i}.")
-    return _table(eye, *layers, inside, outside)
+    return _table(backbone, *layers, inside, outside)
 
 
 def _within(path: str, names: Names) -> Names:
@@ -74,7 +74,7 @@ OFFICIAL = _table(
     {
         "encoder.{i}.around_mlp.norm": "transformer.encoder.layers.{i}.norm2",
         "decoder.{i}.around_mlp.norm": "transformer.decoder.layers.{i}.norm3",
-        "eye.project": "input_proj",
+        "image_encoder.project": "input_proj",
         "decoder_norm": "transformer.decoder.norm",
         "queries": "query_embed",
         "to_scores": "class_embed",

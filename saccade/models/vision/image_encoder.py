@@ -1,6 +1,6 @@
-"""What every reader of pictures offers: a grid of vectors at any stage, and to stay as it is.
+"""What every reader of images offers: a grid of vectors at any stage, and to stay as it is.
 
-A picture comes standardised, as its weights were trained: `(pixels - mean) / deviation`.
+An image comes standardised, as its weights were trained: `(pixels - mean) / deviation`.
 """
 
 from abc import ABC, abstractmethod
@@ -90,7 +90,7 @@ def for_kernels(image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B 3 H W"]:
 
 
 class ImageEncoder(nn.Module, ABC):
-    """Picture → stage 1 → … → last stage → one vector → class scores.
+    """Image → stage 1 → … → last stage → one vector → class scores.
 
     Called, it gives class scores, or the one vector where it was built with no classes.
     """
@@ -112,7 +112,7 @@ class ImageEncoder(nn.Module, ABC):
     def grid(
         self, image: Float[Tensor, "B 3 H W"], stage: int | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """A vector for each cell of a grid that lies over the picture, after a stage."""
+        """A vector for each cell of a grid that lies over the image, after a stage."""
 
     def onward(
         self, grid: Float[Tensor, "B C h w"], after: int, to: int
@@ -137,7 +137,7 @@ class ImageEncoder(nn.Module, ABC):
 
     @abstractmethod
     def pooled(self, image: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B C"]:
-        """The whole picture as the one vector that class scores are read from."""
+        """The whole image as the one vector that class scores are read from."""
 
     @abstractmethod
     def drop_after(self, stage: int) -> None:

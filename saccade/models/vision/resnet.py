@@ -1,7 +1,7 @@
 """Residual networks (He et al. 2016, arXiv:1512.03385), as torchvision has them.
 
 Parameters have torchvision's names, so that its published weights load. Like torchvision, this
-departs from the paper in halving the picture at a bottleneck's 3×3, not at its first 1×1.
+departs from the paper in halving the image at a bottleneck's 3×3, not at its first 1×1.
 
 Stage s is C_s of the literature, with cells of 2ˢ × 2ˢ pixels: stage 1 is the stem before its
 pooling, stages 2 to 5 are `layer1` to `layer4`. For small images, as the paper's own for CIFAR, the

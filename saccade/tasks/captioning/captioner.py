@@ -226,7 +226,7 @@ class ImageCaptioner:
     def _check(self) -> None:
         if not self.looks:
             raise ConfigError(
-                f"{type(self.model).__name__} does not look at the picture while it speaks: it has "
+                f"{type(self.model).__name__} does not look at the image while it speaks: it has "
                 "no attention to look at"
             )
 

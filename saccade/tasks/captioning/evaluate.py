@@ -51,7 +51,7 @@ def evaluate_captions(
     loss = mean_loss(network, encoded, tool.vocabulary.special, tool.device)
     found: dict[str, Any] = {
         "split": split or Path(tool.settings.data).name,
-        "pictures": len(captioned),
+        "images": len(captioned),
         "references": sum(map(len, references)),
         **caption_scores(captions, references),
         **({} if meteor is None else {"meteor_by_nltk": meteor}),

@@ -111,7 +111,7 @@ def _fared(truth: list[str], said: list[str | None], groups: Sequence[WordGroup]
     """Outcomes in shares, and what follows from them."""
     found = outcomes(truth, said)
     return {
-        "pictures": len(truth),
+        "images": len(truth),
         "error": error_rate(found),
         "divergence": outcome_divergence(found),
         "ratio": ratio(said, groups),
@@ -122,4 +122,4 @@ def _fared(truth: list[str], said: list[str | None], groups: Sequence[WordGroup]
 
 def _shares(counts: Iterable[int]) -> dict[str, Any]:
     one = GroupOutcome(*counts)
-    return {"pictures": one.total, **dict(zip(("right", "wrong", "neutral"), one.shares))}
+    return {"images": one.total, **dict(zip(("right", "wrong", "neutral"), one.shares))}

@@ -23,7 +23,7 @@ def teacher_forced_caption(
     finished: bool,
     keep: Keep,
 ) -> TeacherForced:
-    """Every site's look, of the eye and of the words; none where a model has no attention.
+    """Every site's look, of images and of words; none where a model has no attention.
 
     A finished caption also says its end.
     """

@@ -75,6 +75,13 @@ def _key(model: Vilbert, sighted: Sighted, device: torch.device) -> str:
     boxes.update(sighted.boxes.numpy().tobytes())
     half = torch.is_autocast_enabled(device.type)
     precision = str(torch.get_autocast_dtype(device.type)) if half else "whole"
-    how = [VERSION, config.encoder, config.stage, config.regions, model.eye.bins, precision]
-    parts = [digest(sighted.images), boxes.hexdigest(), weights_digest(model.eye)]
+    how = [
+        VERSION,
+        config.encoder,
+        config.stage,
+        config.regions,
+        model.image_encoder.bins,
+        precision,
+    ]
+    parts = [digest(sighted.images), boxes.hexdigest(), weights_digest(model.image_encoder)]
     return json.dumps([*how, *parts])

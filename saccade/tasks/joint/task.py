@@ -151,7 +151,7 @@ class JointLearning(ABC):
 
     def see_once(self, model: Vilbert, device: torch.device, progress: Progress) -> list[str]:
         """Where neither images nor what looks at them change, look once; else each time anew."""
-        if self._vary.steps or not model.eye.fixed:
+        if self._vary.steps or not model.image_encoder.fixed:
             return []
         try:
             train, valid = (

@@ -1,4 +1,4 @@
-"""Recipes for pictures: captioners."""
+"""Recipes for images: captioners."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ _SHAPES = TrainSettings(
     ema=0.99,
     validate_every=800,
 )
-# Another caption in each epoch: a picture more teaches more than a caption more.
+# Another caption in each epoch: an image more teaches more than a caption more.
 _SCENES = CaptioningSettings(captions=1, scenes=60_000)
 # Reading the last word before looking halves the updates needed; see docs/captioning.md.
 _LOOKS_AT_SHAPES = ShowAttendTellConfig(
@@ -56,7 +56,7 @@ BUILT_IN: dict[str, Recipe] = {
         train=_SHAPES,
     ),
     "show-attend-tell": Recipe(
-        about="RNN captioner that looks at the picture before each word",
+        about="RNN captioner that looks at the image before each word",
         system="S11",
         lecture="Image captioning with RNNs and attention",
         model=_LOOKS_AT_SHAPES,

@@ -60,11 +60,11 @@ def test_both_works_are_raced_with_the_same_weights_and_texts(
 def test_the_plain_loss_is_ours_and_with_other_weights_another() -> None:
     model = zoo.build(BENCH.config, torch.float32).train()
     assert isinstance(model, Vilbert)
-    batch = GivenPairs.draw(BENCH, model.eye.features)
+    batch = GivenPairs.draw(BENCH, model.image_encoder.features)
     assert batch.chosen.any()
     assert len(batch.at) > 0
     given = (*batch.padded(), *batch.hidden())
-    plain = PlainVilbert(BENCH.config, model.eye.features)
+    plain = PlainVilbert(BENCH.config, model.image_encoder.features)
     with torch.no_grad():
         parts = Pretrain(batch).losses(model, batch)
         ours = sum(part.item() for part in parts.values()) / batch.tokens

@@ -180,9 +180,9 @@ def test_patches_of_an_unknown_model_are_counted() -> None:
 
 
 def test_words_that_look_at_an_image_are_a_caption(tmp_path: Path) -> None:
-    eye = ViTConfig(image_size=8, patch_size=4, intermediate_size=16, **SIZES)
-    mouth = BertConfig(vocab_size=20, intermediate_size=16, **SIZES)
-    config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(eye, mouth)
+    encoder = ViTConfig(image_size=8, patch_size=4, intermediate_size=16, **SIZES)
+    decoder = BertConfig(vocab_size=20, intermediate_size=16, **SIZES)
+    config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
     ids, image = torch.tensor([[4, 5, 6, 7]]), torch.rand(1, 3, 8, 8)
     model = VisionEncoderDecoderModel(config).eval()
     trace = seen(model, pixel_values=image, decoder_input_ids=ids)

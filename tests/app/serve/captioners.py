@@ -72,7 +72,11 @@ def outspoken(model: nn.Module) -> nn.Module:
     """Fresh weights say much the same of all pictures; larger ones do not."""
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if weight.dim() > 1 and not name.startswith("eye") and isinstance(model, RNNS):
+            if (
+                weight.dim() > 1
+                and not name.startswith("image_encoder")
+                and isinstance(model, RNNS)
+            ):
                 weight.mul_(4)
     return model
 

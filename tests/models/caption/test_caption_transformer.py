@@ -115,10 +115,10 @@ def test_step_by_step_equals_all_at_once(config: CaptionTransformerConfig) -> No
 def test_equals_torchs_transformer_over_the_cells_of_the_grid(name: str) -> None:
     model = build(CONFIGS[name])
     twin = torch_twin(model, pre=name == "cnn pre")
-    grid = model.eye.encoder.grid(
+    grid = model.image_encoder.encoder.grid(
         (PICTURES / 255.0 - torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)).double()
         / torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64).view(3, 1, 1),
-        model.eye.stage,
+        model.image_encoder.stage,
     )
     conv = F.conv2d(grid, model.project.weight[:, :, None, None], model.project.bias)
     places = sinusoids_2d(*grid.shape[2:], 8).permute(2, 0, 1)  # (D, h, w)
@@ -135,8 +135,10 @@ def test_equals_torchs_transformer_over_the_cells_of_the_grid(name: str) -> None
 
 def test_the_patches_of_a_vit_are_the_memory_without_its_class_token() -> None:
     model = build(CONFIGS["vit of the same width"])
-    pixels = model.eye.standard(PICTURES)
-    torch.testing.assert_close(model.see(PICTURES), model.eye.encoder.tokens(pixels)[:, 1:])
+    pixels = model.image_encoder.standard(PICTURES)
+    torch.testing.assert_close(
+        model.see(PICTURES), model.image_encoder.encoder.tokens(pixels)[:, 1:]
+    )
     assert not list(model.project.parameters())
 
 
@@ -190,13 +192,15 @@ def test_gradients_reach_every_parameter(config: CaptionTransformerConfig) -> No
 
 def test_a_frozen_eye_stays_as_it_is_while_the_rest_learns() -> None:
     model = build(replace(CONFIGS["cnn pre"], frozen=True)).train()
-    before = {name: value.clone() for name, value in model.eye.state_dict().items()}
+    before = {name: value.clone() for name, value in model.image_encoder.state_dict().items()}
     free = [p for p in model.parameters() if p.requires_grad]
-    assert len(free) == len(list(model.parameters())) - len(list(model.eye.parameters()))
+    assert len(free) == len(list(model.parameters())) - len(list(model.image_encoder.parameters()))
     optimizer = torch.optim.Adam(free, lr=0.1)
     model(PICTURES, CAPTIONS, torch.tensor(OF)).hidden.sum().backward()
     optimizer.step()
-    assert all(value.equal(before[name]) for name, value in model.eye.state_dict().items())
+    assert all(
+        value.equal(before[name]) for name, value in model.image_encoder.state_dict().items()
+    )
 
 
 GRID, TARGET = Axis("source", "grid", 4, 6, first=1 / 8), Axis("target")
@@ -224,7 +228,7 @@ def test_an_eye_of_patches_is_watched_as_well() -> None:
         told(model)
     assert trace.axes["decoder.1.cross"] == (TARGET, Axis("source", "grid", 2, 3))
     patches = Axis("image", "grid", 2, 3, special=1, pixels=8.0)
-    assert trace.axes["eye.encoder.encoder.0.self"][0] == patches
+    assert trace.axes["image_encoder.encoder.encoder.0.self"][0] == patches
     assert set(trace) == set(sites(model))
 
 
@@ -242,7 +246,7 @@ def test_saving_then_loading_is_the_identity(
 
 
 def arithmetic(config: CaptionTransformerConfig) -> int:
-    """Weights of all but the eye, counted on paper."""
+    """Weights of all but the image encoder, counted on paper."""
     width, hidden = config.width, config.hidden
     attention, mlp = 4 * (width**2 + width), 2 * width * hidden + hidden + width
     layers = config.encoder_depth * (attention + mlp + 4 * width)
@@ -250,19 +254,19 @@ def arithmetic(config: CaptionTransformerConfig) -> int:
     return config.vocabulary * width + layers + 2 * width * (1 + (config.encoder_depth > 0))
 
 
-# Channels of the grid, and weights of the eye as published, without class scores.
-EYES = {"cnn-transformer-base": (2048, 42_500_160), "vit-captioner-base": (0, 85_798_656)}
+# Channels of the grid, and weights of the image encoder as published, without class scores.
+PUBLISHED = {"cnn-transformer-base": (2048, 42_500_160), "vit-captioner-base": (0, 85_798_656)}
 
 
-@pytest.mark.parametrize("name", EYES)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_has_as_many_parameters_as_the_arithmetic_says(name: str) -> None:
-    config, (channels, eye) = preset(name), EYES[name]
+    config, (channels, encoder) = preset(name), PUBLISHED[name]
     assert isinstance(config, CaptionTransformerConfig)
     with torch.device("meta"):
         model = config.build()
     project = channels * config.width + config.width if channels else 0
     count = sum(parameter.numel() for parameter in model.parameters())
-    assert count == eye + project + arithmetic(config)
+    assert count == encoder + project + arithmetic(config)
 
 
 @pytest.mark.parametrize("name", ["cnn-transformer-nano", "vit-captioner-nano"])

@@ -1,4 +1,4 @@
-"""Any image encoder may be the eye of a captioner: its cells are looked at where they lie."""
+"""Any image encoder may be a captioner's: its cells are looked at where they lie."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def test_every_small_encoder_is_read_and_learns(name: str) -> None:
     with looking(model, only="cross") as trace:
         told = model(images, captions, torch.arange(2))
     told.hidden.square().sum().backward()
-    learnt = [p for p in model.eye.parameters() if p.grad is not None and p.grad.any()]
+    learnt = [p for p in model.image_encoder.parameters() if p.grad is not None and p.grad.any()]
     assert len(learnt) > 3
     (site,) = trace
     _, cells = trace.axes[site]

@@ -9,12 +9,12 @@ EXACT = {"atol": 1e-12, "rtol": 0}
 
 def test_is_torchs_lstm_that_reads_the_mean_of_all_cells_first() -> None:
     model = build(TOLD)
-    cells, grid = model.eye(PICTURES)
+    cells, grid = model.image_encoder(PICTURES)
     rnn = model.rnn.layers[0]
     for caption, of, known in zip(CAPTIONS, OF, each(CAPTIONS, told(model).hidden)):
         mean = sum(cells[of]) / (grid.height * grid.width)
         words = [model.embedding.weight[word] for word in caption]
-        expected, _ = rnn(torch.stack([model.picture.weight @ mean, *words])[None])
+        expected, _ = rnn(torch.stack([model.project.weight @ mean, *words])[None])
         torch.testing.assert_close(known, expected[0, 1:], **EXACT)
 
 
@@ -23,7 +23,7 @@ def test_the_picture_enters_once_and_before_the_first_word() -> None:
     seen = model.start(PICTURES)
     assert [part.shape for part in seen.rnn] == [(2, 1, 8), (2, 1, 8)]
     with torch.no_grad():
-        model.picture.weight.zero_()
+        model.project.weight.zero_()
     first, second = model.start(PICTURES).rnn.hidden
     torch.testing.assert_close(first, second, **EXACT)
 
@@ -33,7 +33,7 @@ def test_dropout_varies_what_goes_in_and_what_comes_out_while_training_alone() -
     still = told(model).hidden
     model.dropout.rate = 0.5
     assert torch.equal(told(model).hidden, still)
-    model.train().eye.eval()  # its batch norms vary too
+    model.train().image_encoder.eval()  # its batch norms vary too
     dropped = told(model).hidden
     assert 0.2 < float((dropped == 0).double().mean()) < 0.8
     kept = dropped != 0

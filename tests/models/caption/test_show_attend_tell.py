@@ -50,7 +50,7 @@ def written_out(model: Any, caption: list[int], cells: Tensor, *, hard: bool) ->
 @both
 def test_computes_the_published_equations(config: ShowAttendTellConfig) -> None:
     model = build(config)
-    found, (cells, _) = told(model), model.eye(PICTURES)
+    found, (cells, _) = told(model), model.image_encoder(PICTURES)
     assert found.looked is not None
     hard = config.glance == "hard"
     for i, known in enumerate(each(CAPTIONS, found.hidden)):
@@ -112,7 +112,7 @@ def test_a_watcher_is_shown_the_same_step_by_step(config: ShowAttendTellConfig) 
 
 def drawn(seed: int, **changes: Any) -> CaptionHidden:
     model = build(replace(HARD, **changes)).train()
-    model.eye.eval()
+    model.image_encoder.eval()
     torch.manual_seed(seed)
     return told(model)
 
@@ -170,8 +170,8 @@ def test_weights_that_are_no_numbers_still_draw_a_cell() -> None:
 def test_equal_cells_are_told_apart_by_their_places_alone(places: bool) -> None:
     model = build(replace(SOFT, places=places))
     plain = torch.full((1, 3, 32, 32), 90, dtype=torch.uint8)
-    cells, grid = model.eye(plain)
-    model.eye.forward = lambda _: (cells[:, :1].expand_as(cells), grid)
+    cells, grid = model.image_encoder(plain)
+    model.image_encoder.forward = lambda _: (cells[:, :1].expand_as(cells), grid)
     keys = model.start(plain).memory.keys[0]
     apart = torch.cdist(keys, keys) + torch.eye(len(keys))
     assert (apart.min() > 1e-3) if places else torch.equal(keys, keys[:1].expand_as(keys))

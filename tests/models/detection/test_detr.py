@@ -132,7 +132,12 @@ def test_frozen_stages_get_no_gradient_and_their_norms_do_not_move() -> None:
     model = built(replace(SMALL, frozen=3, frozen_norms=False)).train()
     before = {name: x.clone() for name, x in model.state_dict().items() if "running" in name}
     model(images(4, 3, 64, 64)).boxes.sum().backward()
-    frozen = ("eye.encoder.conv1", "eye.encoder.bn1", "eye.encoder.layer1", "eye.encoder.layer2")
+    frozen = (
+        "image_encoder.encoder.conv1",
+        "image_encoder.encoder.bn1",
+        "image_encoder.encoder.layer1",
+        "image_encoder.encoder.layer2",
+    )
     for name, parameter in model.named_parameters():
         assert parameter.requires_grad != name.startswith(frozen), name
         assert (parameter.grad is None) == (name.startswith(frozen) or "to_scores" in name), name
@@ -147,7 +152,9 @@ def test_frozen_norms_do_not_move_anywhere() -> None:
     model(images(4, 3, 64, 64)).boxes.sum().backward()
     after = model.state_dict()
     assert all(torch.equal(after[name], old) for name, old in before.items())
-    learnt = {name for name, p in model.eye.encoder.named_parameters() if p.grad is not None}
+    learnt = {
+        name for name, p in model.image_encoder.encoder.named_parameters() if p.grad is not None
+    }
     assert "conv1.weight" in learnt
     assert not any("bn" in name or "downsample.1" in name for name in learnt)
 

@@ -115,7 +115,7 @@ def test_learns_the_same_from_a_batch(filled_up: bool) -> None:
     assert expected.keys() == own.keys()
     learnt = [name for name, p in twins.ours.named_parameters() if p.requires_grad]
     assert sorted(learnt) == sorted(own)
-    assert any(name.startswith("eye.encoder.conv1") for name in own)
+    assert any(name.startswith("image_encoder.encoder.conv1") for name in own)
     for name, gradient in own.items():
         torch.testing.assert_close(gradient, expected[name], atol=1e-6, rtol=1e-5, msg=name)
 

@@ -143,6 +143,6 @@ def padded(rows: Rows, regions: RegionRows) -> Padded:
 def twin(model: Vilbert) -> PlainVilbert:
     """The same model out of torch's own layers."""
     dtype = next(model.parameters()).dtype
-    plain = PlainVilbert(model.config, model.eye.features).to(dtype).eval()
+    plain = PlainVilbert(model.config, model.image_encoder.features).to(dtype).eval()
     copy_weights(model, plain)
     return plain

@@ -12,7 +12,7 @@ from saccade.attention.axes import Axis
 from saccade.data.rows import Rows
 from saccade.models.joint.regions import (
     Beside,
-    RegionEye,
+    RegionFeatures,
     RegionRows,
     SeenRegions,
     cell_boxes,
@@ -36,15 +36,15 @@ class Grid(torch.nn.Module):
         return self.z.flatten(1, 2), Axis("source", "grid", height, width)
 
 
-def eye_on(z: Tensor, *, bins: int = 1, boxes: bool = True) -> RegionEye:
+def features_of(z: Tensor, *, bins: int = 1, boxes: bool = True) -> RegionFeatures:
     config = replace(TINY, bins=bins, regions="boxes" if boxes else "cells")
-    eye = RegionEye(config)
-    eye.grid = Grid(z)  # type: ignore[assignment]
-    return eye
+    image_encoder = RegionFeatures(config)
+    image_encoder.grid = Grid(z)  # type: ignore[assignment]
+    return image_encoder
 
 
-def seen(eye: RegionEye, boxes: Tensor | None, count: int = 1) -> SeenRegions:
-    return eye(torch.zeros(count, 3, 8, 8, dtype=torch.uint8), boxes)
+def seen(image_encoder: RegionFeatures, boxes: Tensor | None, count: int = 1) -> SeenRegions:
+    return image_encoder(torch.zeros(count, 3, 8, 8, dtype=torch.uint8), boxes)
 
 
 def random_grid(height: int, width: int, seed: int) -> Tensor:
@@ -73,7 +73,7 @@ def test_a_box_is_the_mean_of_all_it_covers_as_far_as_there_is_an_image(
         return
     z = random_grid(sides, 6, seed)
     box = [end / FINE for end in (left, top, right, bottom)]
-    found = seen(eye_on(z), torch.tensor([[box]]))
+    found = seen(features_of(z), torch.tensor([[box]]))
     torch.testing.assert_close(found.features[0, 1], by_pixels(z, box), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found.features[0, 0], z[0].mean(dim=(0, 1)))  # the whole image
     assert found.boxes[0].tolist() == [[0, 0, 1, 1], pytest.approx(box)]
@@ -82,9 +82,11 @@ def test_a_box_is_the_mean_of_all_it_covers_as_far_as_there_is_an_image(
 @given(seed=seeds)
 def test_parts_of_a_box_each_have_their_own_mean(seed: int) -> None:
     z = random_grid(4, 5, seed)
-    eye = eye_on(z, bins=2)
-    assert eye.features == 3 * 4
-    found = seen(eye, torch.tensor([[[12 / 60, 6 / 60, 52 / 60, 50 / 60]]])).features[0, 1]
+    image_encoder = features_of(z, bins=2)
+    assert image_encoder.features == 3 * 4
+    found = seen(image_encoder, torch.tensor([[[12 / 60, 6 / 60, 52 / 60, 50 / 60]]])).features[
+        0, 1
+    ]
     across, down = (12, 32, 52), (6, 28, 50)
     for row in range(2):
         for column in range(2):
@@ -112,7 +114,7 @@ def test_what_has_no_width_or_lies_outside_is_finite_and_so_is_its_gradient(
     box: list[float], bins: int
 ) -> None:
     z = random_grid(4, 4, 0).requires_grad_()
-    found = seen(eye_on(z, bins=bins), torch.tensor([[box]])).features
+    found = seen(features_of(z, bins=bins), torch.tensor([[box]])).features
     found.square().sum().backward()
     assert found.isfinite().all()
     assert found.abs().max() <= z.abs().max() + 1e-5
@@ -122,7 +124,7 @@ def test_what_has_no_width_or_lies_outside_is_finite_and_so_is_its_gradient(
 
 def test_a_thin_box_shows_the_cell_that_it_lies_in() -> None:
     z = random_grid(4, 4, 0)
-    found = seen(eye_on(z), torch.tensor([[[0.6, 0.3, 0.6, 0.3]]])).features[0, 1]
+    found = seen(features_of(z), torch.tensor([[[0.6, 0.3, 0.6, 0.3]]])).features[0, 1]
     torch.testing.assert_close(found, z[0, 1, 2])
 
 
@@ -141,8 +143,8 @@ def test_the_cells_of_a_grid_are_the_boxes_where_they_lie(
     seed: int, height: int, width: int
 ) -> None:
     z = random_grid(height, width, seed)
-    cells = seen(eye_on(z, boxes=False), None)
-    boxes = seen(eye_on(z), cell_boxes(height, width, z.device)[None])
+    cells = seen(features_of(z, boxes=False), None)
+    boxes = seen(features_of(z), cell_boxes(height, width, z.device)[None])
     torch.testing.assert_close(cells.features, boxes.features, rtol=1e-3, atol=1e-4)
     assert torch.equal(cells.boxes, boxes.boxes)
     axis = cells.axis

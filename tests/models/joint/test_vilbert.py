@@ -53,7 +53,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 def some_regions(way: str, model: Vilbert, *, seed: int = 0) -> RegionRows:
     counts, slots = WAYS[way]
     dtype = next(model.parameters()).dtype
-    return regions_of(counts, model.eye.features, dtype=dtype, seed=seed, slots=slots)
+    return regions_of(counts, model.image_encoder.features, dtype=dtype, seed=seed, slots=slots)
 
 
 @pytest.fixture(scope="module")
@@ -251,8 +251,8 @@ def test_it_says_what_it_can_do_and_has_only_its_heads_parts() -> None:
         assert model.published is None
         assert len(model.layers_upwards()) == 3
     assert Vilbert(replace(TINY, contrast=False)).contrast is None
-    assert Vilbert(replace(TINY, weights="eye.pth")).published == Path("eye.pth")
-    assert model.slow_part is model.eye.grid.encoder
+    assert Vilbert(replace(TINY, weights="encoder.pth")).published == Path("encoder.pth")
+    assert model.slow_part is model.image_encoder.grid.encoder
     assert model.longest == TINY.most_words == 12
 
 

@@ -69,12 +69,12 @@ def test_its_authors_call_them_so() -> None:
         for name in layer.state_dict()
     }
     model = built()
-    eye = {f"backbone.0.body.{name}" for name in kept(model.eye.encoder)}
+    image_encoder = {f"backbone.0.body.{name}" for name in kept(model.image_encoder.encoder)}
     ends = ("class_embed", "input_proj", "transformer.decoder.norm")
     parts = [*ends, *(f"bbox_embed.layers.{number}" for number in range(3))]
     others = {f"{part}.{leaf}" for part in parts for leaf in ("weight", "bias")}
     theirs = to_theirs(LIBRARIES["official"], kept(model))
-    assert theirs.keys() == stacks | eye | others | {"query_embed.weight"}
+    assert theirs.keys() == stacks | image_encoder | others | {"query_embed.weight"}
 
 
 @torch.no_grad()
@@ -197,7 +197,7 @@ def test_queries_that_are_boxes_take_the_layers_and_tell_the_rest(tmp_path: Path
     before = {name: x.clone() for name, x in ours.state_dict().items()}
     report = load_pretrained(ours, write(tmp_path / "file", "official", theirs))
     parts = {name.partition(".")[0] for name in report.matched}
-    assert parts == {"eye", "encoder", "decoder", "decoder_norm"}
+    assert parts == {"image_encoder", "encoder", "decoder", "decoder_norm"}
     missing = {name.partition(".")[0] for name in report.missing}
     assert missing == {"queries", "to_boxes", "box_places", "proposals", "box_bias"}
     assert "query_embed.weight" in report.unexpected

@@ -60,7 +60,7 @@ def describer(name: str, *, level: str = "bpe") -> ImageCaptioner:
     with torch.no_grad():
         for part, parameter in model.named_parameters():
             # Large enough for pictures and words to matter, small enough to matter still.
-            size = 0.12 if part.startswith("eye.") else 0.3
+            size = 0.12 if part.startswith("image_encoder.") else 0.3
             parameter.add_(size * torch.randn(parameter.shape))
     return ImageCaptioner(model, known, CaptioningSettings(image=32, longest=6, level=level))  # type: ignore[arg-type]
 
@@ -184,7 +184,7 @@ def test_pictures_that_are_given_up_have_no_caption(monkeypatch: pytest.MonkeyPa
 
 def test_a_model_that_looks_once_says_so() -> None:
     tool = describer("show-and-tell")
-    message = "^ShowAndTell does not look at the picture while it speaks: it has no attention to"
+    message = "^ShowAndTell does not look at the image while it speaks: it has no attention to"
     with pytest.raises(ConfigError, match=message):
         list(tool.caption(pictures(1), Decoding(), look=True))
     with pytest.raises(ConfigError, match=message):

@@ -43,7 +43,7 @@ def toy() -> Any:
     model = TOY.build().double().eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if not name.startswith("eye."):
+            if not name.startswith("image_encoder."):
                 parameter.add_(torch.randn(parameter.shape))
     return model
 

@@ -58,13 +58,13 @@ def test_who_reads_the_surroundings_is_wrong_half_of_the_time(balanced: Captione
     assert found["error"] == pytest.approx(wrong / COUNT)
     assert 0.3 < found["error"] < 0.7
     assert found["against_the_bias"] == {
-        "pictures": wrong,
+        "images": wrong,
         "right": 0.0,
         "wrong": 1.0,
         "neutral": 0.0,
     }
     assert found["pointing"]["hits"] == 0
-    assert sum(one["pictures"] for one in found["outcomes"].values()) == COUNT
+    assert sum(one["images"] for one in found["outcomes"].values()) == COUNT
 
 
 def test_who_declines_makes_no_error_and_points_at_no_word(balanced: Captioned) -> None:

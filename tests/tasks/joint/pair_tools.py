@@ -80,7 +80,7 @@ def loud(model: nn.Module, seed: int) -> nn.Module:
     draws = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if not name.startswith("eye"):
+            if not name.startswith("image_encoder"):
                 # The bias of a kind's own head, too: it decides.
                 size = 0.5 if weight.dim() > 1 else 0.2
                 weight.add_(size * torch.randn(weight.shape, generator=draws))

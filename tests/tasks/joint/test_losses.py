@@ -66,7 +66,7 @@ class Seen:
 
     def __init__(self, model: Vilbert, *, slots: int | None = None) -> None:
         self.model = model
-        self.regions = regions_of(COUNTS, model.eye.features, slots=slots)
+        self.regions = regions_of(COUNTS, model.image_encoder.features, slots=slots)
         self.found = read(model, TEXTS, self.regions, OF)
 
     def loss(self, chosen: Tensor, true: Tensor, pairs: int = len(TEXTS)) -> Tensor:

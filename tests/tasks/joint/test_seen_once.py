@@ -49,7 +49,7 @@ class Looks:
 
     def __init__(self, model: Vilbert) -> None:
         self.times = 0
-        model.eye.grid.register_forward_hook(self._count)
+        model.image_encoder.grid.register_forward_hook(self._count)
 
     def _count(self, *_: object) -> None:
         self.times += 1
@@ -123,7 +123,7 @@ def test_what_was_seen_is_kept_until_something_is_another(
     others.append((model, replace(sighted, images=sighted.images.flip(0))))
     with torch.no_grad():
         changed = frozen(task, regions)
-        next(changed.eye.parameters()).mul_(2)
+        next(changed.image_encoder.parameters()).mul_(2)
     others.append((changed, sighted))
     for other, data in others:
         counts = Looks(other)
@@ -170,7 +170,7 @@ def test_where_there_is_no_room_it_looks_each_time_and_says_so(
 def test_a_frozen_encoder_goes_on_with_the_statistics_it_has(blank: dict[str, Any]) -> None:
     task = blank["fitting"]
     model = frozen(task)
-    before = {name: x.clone() for name, x in model.eye.state_dict().items()}
+    before = {name: x.clone() for name, x in model.image_encoder.state_dict().items()}
     losses(task, model, task.batch(0))
-    assert all(torch.equal(x, before[name]) for name, x in model.eye.state_dict().items())
-    assert model.eye.fixed
+    assert all(torch.equal(x, before[name]) for name, x in model.image_encoder.state_dict().items())
+    assert model.image_encoder.fixed

@@ -24,13 +24,13 @@ def their_config(config: DetrConfig, *, auxiliary: bool = False) -> Any:
     after earlier layers.
     """
     hf: Any = import_module(NEEDS)
-    eye = encoder_config(config.encoder)
-    assert isinstance(eye, ResNetConfig)
+    encoder = encoder_config(config.encoder)
+    assert isinstance(encoder, ResNetConfig)
     backbone = hf.ResNetConfig(
-        embedding_size=eye.width,
-        hidden_sizes=[eye.width * eye.expansion << stage for stage in range(4)],
-        depths=list(eye.blocks),
-        layer_type="basic" if eye.expansion == 1 else "bottleneck",
+        embedding_size=encoder.width,
+        hidden_sizes=[encoder.width * encoder.expansion << stage for stage in range(4)],
+        depths=list(encoder.blocks),
+        layer_type="basic" if encoder.expansion == 1 else "bottleneck",
         downsample_in_bottleneck=False,
         out_features=["stage4"],
     )

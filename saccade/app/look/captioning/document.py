@@ -87,7 +87,7 @@ def caption_document(
             found = _looks(model, image, search, size, blobs, predicted)
             looks += [replace(look, image=number) for look in found]
     seen = max(model.tool.settings.image for model in models)
-    subject = images[0].name if len(images) == 1 else f"{len(images)} pictures"
+    subject = images[0].name if len(images) == 1 else f"{len(images)} images"
     entries = [image.entry(seen) for image in images]
     return LookDocument.of("caption", [one.name for one in models], subject, looks, blobs, entries)
 

@@ -32,7 +32,7 @@ FRAME, GAP, LINE, HEAD, MARGIN = 150, 12, 28, 62, 18
 ACROSS = 7
 INK, SOFT = "#14181f", "#5b6472"
 VEIL = 96  # pixels to a side of a smooth veil in an SVG, which is stretched
-FIRST = "the picture"
+FIRST = "the image"
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FAMILIES}" role="img">',
         f"<title>{svg_text(film.title)}: {svg_text(film.caption)}</title>",
-        f'<defs><image id="picture" width="{FRAME}" height="{film.tall}" '
+        f'<defs><image id="image" width="{FRAME}" height="{film.tall}" '
         f'preserveAspectRatio="none" href="{data_url(film.image)}"/></defs>',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{MARGIN}" y="22" font-size="12" fill="{SOFT}">{svg_text(film.title)}</text>',
@@ -224,7 +224,7 @@ def draw_film_svg(film: ImageLook, *, cells: bool = False) -> str:
         inside = _svg_map(film, number, cells) + _svg_boxes(film, number)
         colour = SOFT if number == 0 else INK
         parts += [
-            f'<g transform="translate({x} {y})"><use href="#picture"/>{inside}'
+            f'<g transform="translate({x} {y})"><use href="#image"/>{inside}'
             f'<text x="{FRAME / 2}" y="{film.tall + 18}" font-size="15" fill="{colour}"'
             f"{directed(word, 'middle')}>{svg_text(word)}</text></g>"
         ]

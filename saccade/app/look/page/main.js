@@ -28,7 +28,7 @@ const DEFAULTS = {
   map: "mean", scale: "sqrt", threshold: 0.1, sort: "name", filter: "", sink: false,
   asite: "all", ahead: "mean", bsite: "all", bhead: "mean",
   item: 0, veil: "spotlight", cells: false, opacity: 0.7, boxes: true, path: false, cell: null,
-  patch: -1, eye: "", least: 0.03,
+  patch: -1, encoder: "", least: 0.03,
   opened: false, order: "", truth: "", said: "", verdict: "", thumbs: true,
   found: null, sentence: null, sure: null, truths: true, points: false, by: "looks",
 };

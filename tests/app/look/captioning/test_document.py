@@ -138,7 +138,7 @@ def test_a_model_that_looks_once_has_a_caption_and_no_maps() -> None:
 def test_several_pictures_share_a_page_with_what_is_known_of_each() -> None:
     document = caption_document([captioner("soft")], shown(3), LookSettings(beam=3))
     assert [look.image for look in document.looks] == [0, 1, 2]
-    assert document.title == "soft · 3 pictures"
+    assert document.title == "soft · 3 images"
     for entry, scene in zip(document.images, SCENES):
         assert entry.references == list(shapes.captions(scene))
         masks = shapes.masks(scene, 64)

@@ -72,7 +72,7 @@ def test_the_drawing_for_papers_has_every_word_as_text(
 ) -> None:
     root = ET.parse(look(hard=hard).save(tmp_path / "x.svg", cells=cells)).getroot()
     texts = [node.text for node in root.iter(f"{SVG}text")]
-    assert texts == ["run & it", "a red <circle>", "the picture", *WORDS]
+    assert texts == ["run & it", "a red <circle>", "the image", *WORDS]
     pictures = list(root.iter(f"{SVG}image"))
     assert len(pictures) == 1 + len(WORDS)
     assert all(node.attrib["href"].startswith("data:image/") for node in pictures)

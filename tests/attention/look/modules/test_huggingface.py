@@ -35,7 +35,7 @@ PAIR = {
     "forced_eos_token_id": None,
 }  # fmt: skip
 T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "vocab_size": 50}
-EYE = {**SIZES, "hidden_size": 32, "image_size": 12, "patch_size": 4}
+VISION = {**SIZES, "hidden_size": 32, "image_size": 12, "patch_size": 4}
 SINKS = {"num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 3}
 MIXED = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 3}
 
@@ -75,15 +75,15 @@ PAIRS: dict[str, Callable[[], nn.Module]] = {
     "bart": reader("BartModel", **PAIR),
     "marian": reader("MarianModel", **PAIR, decoder_vocab_size=50),
 }
-EYES: dict[str, tuple[Callable[[], nn.Module], Axis]] = {
-    "vit": (reader("ViTModel", **EYE), Axis("image", "grid", 3, 3, 1)),
-    "deit": (reader("DeiTModel", **EYE), Axis("image", "grid", 3, 3, 2)),
-    "dinov2": (reader("Dinov2Model", **EYE), Axis("image", "grid", 3, 3, 1)),
+IMAGE_MODELS: dict[str, tuple[Callable[[], nn.Module], Axis]] = {
+    "vit": (reader("ViTModel", **VISION), Axis("image", "grid", 3, 3, 1)),
+    "deit": (reader("DeiTModel", **VISION), Axis("image", "grid", 3, 3, 2)),
+    "dinov2": (reader("Dinov2Model", **VISION), Axis("image", "grid", 3, 3, 1)),
     "registers": (
-        reader("Dinov2WithRegistersModel", **EYE, num_register_tokens=4),
+        reader("Dinov2WithRegistersModel", **VISION, num_register_tokens=4),
         Axis("image", "grid", 3, 3, 5),
     ),
-    "siglip": (reader("SiglipVisionModel", **EYE), Axis("image", "grid", 3, 3, 0)),
+    "siglip": (reader("SiglipVisionModel", **VISION), Axis("image", "grid", 3, 3, 0)),
     "swin": (
         reader("SwinModel", image_size=16, patch_size=2, embed_dim=16, depths=[2, 1],
                num_heads=[4, 4], window_size=4),
@@ -203,9 +203,9 @@ def test_translators_look_where_eager_looks(kind: str) -> None:
     assert len(found) == 6
 
 
-@pytest.mark.parametrize("kind", EYES)
+@pytest.mark.parametrize("kind", IMAGE_MODELS)
 def test_eyes_look_where_eager_looks_and_know_their_grid(kind: str) -> None:
-    make, axis = EYES[kind]
+    make, axis = IMAGE_MODELS[kind]
     model = built(make)
     given = {"pixel_values": torch.randn(2, 3, model.config.image_size, model.config.image_size)}
     found = {name: w for name, w in looked(model, given).items() if "head" not in name}
@@ -219,7 +219,7 @@ def test_eyes_look_where_eager_looks_and_know_their_grid(kind: str) -> None:
 
 
 def clip() -> nn.Module:
-    sizes = {"text_config": {**READER, "hidden_size": 32}, "vision_config": EYE}
+    sizes = {"text_config": {**READER, "hidden_size": 32}, "vision_config": VISION}
     return hf.CLIPModel(hf.CLIPConfig(**sizes, projection_dim=16))
 
 
@@ -258,15 +258,15 @@ def test_layers_that_share_their_weights_are_told_apart() -> None:
 
 
 def test_a_picture_of_another_size_is_no_grid_of_the_old() -> None:
-    model = built(EYES["dinov2"][0])
+    model = built(IMAGE_MODELS["dinov2"][0])
     with torch.no_grad(), recording(model, {}) as axes:
         model(torch.randn(1, 3, 16, 16))
     assert axes["encoder.0.self"] == (Axis("image"), Axis("image"))
 
 
 def test_words_that_look_at_a_picture_know_its_grid() -> None:
-    eye, mouth = hf.ViTConfig(**EYE), hf.BertConfig(**READER)
-    config = hf.VisionEncoderDecoderConfig.from_encoder_decoder_configs(eye, mouth)
+    encoder, decoder = hf.ViTConfig(**VISION), hf.BertConfig(**READER)
+    config = hf.VisionEncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
     model = built(lambda: hf.VisionEncoderDecoderModel(config))
     given = {"pixel_values": torch.randn(2, 3, 12, 12), "decoder_input_ids": words()}
     found = looked(model, given)
@@ -276,7 +276,7 @@ def test_words_that_look_at_a_picture_know_its_grid() -> None:
 
 
 def test_a_pooling_head_of_torch_is_a_site_too() -> None:
-    model, record, image = built(EYES["siglip"][0]), Record(), torch.randn(2, 3, 12, 12)
+    model, record, image = built(IMAGE_MODELS["siglip"][0]), Record(), torch.randn(2, 3, 12, 12)
     with torch.no_grad(), recording(model, record):
         states = model(image).last_hidden_state
         expected = model.head.attention(

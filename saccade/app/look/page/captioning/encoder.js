@@ -10,7 +10,7 @@ import { badge, button, card } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
 import { weightText } from "../controls/format.js";
 
-// Sites whose rows and columns are cells of the picture, what sums them up first.
+// Sites whose rows and columns are cells of the image, what sums them up first.
 export function encoderSites(look) {
   const sites = look.sites.filter(
     (site) => site.rows === site.columns && look.axes[site.rows]?.kind === "grid"
@@ -30,7 +30,7 @@ export class EncoderPanel {
     });
     this.tiles = new ImageTiles({
       source, sites: this.sites,
-      choose: (site, head) => state.set({ eye: `${site.name}/${head}` }),
+      choose: (site, head) => state.set({ encoder: `${site.name}/${head}` }),
     });
     this.badge = badge();
     this.title = el("span", { class: "note" });
@@ -38,17 +38,17 @@ export class EncoderPanel {
       class: "button", "aria-pressed": "false",
     });
     this.whole.hidden = !this.grid.special;
-    this.root = card("How the eye looks", {
-      id: "eye", tools: [this.whole],
-      note: "Choose a patch of the picture to see what it reads. “Rollout” follows attention "
+    this.root = card("How the image encoder looks", {
+      id: "encoder", tools: [this.whole],
+      note: "Choose a patch of the image to see what it reads. “Rollout” follows attention "
         + "through all layers.",
-    }, el("div", { class: "eye-body" },
-      el("div", { class: "eye-stage" }, this.stage.root,
+    }, el("div", { class: "encoder-body" },
+      el("div", { class: "encoder-stage" }, this.stage.root,
         el("div", { class: "caption" }, this.title, this.badge)), this.tiles.root));
   }
 
   #picked() {
-    const [name, head] = String(this.state.get("eye") ?? "").split("/");
+    const [name, head] = String(this.state.get("encoder") ?? "").split("/");
     const site = this.sites.find((one) => one.name === name)
       ?? this.sites.find(({ derived }) => derived) ?? this.sites.at(-1);
     return { site, head: Number(head) < site.heads ? Number(head) : 0 };

@@ -5,7 +5,7 @@ import { el } from "../controls/dom.js";
 
 const GALLERY_THUMB = 82;
 
-// texts[i]: what was said of picture i.
+// texts[i]: what was said of image i.
 export class Gallery {
   constructor(images, texts, chosen, choose) {
     this.nodes = images.map((entry, i) => {
@@ -15,11 +15,11 @@ export class Gallery {
       );
       return el("li", null, el("button", {
         type: "button", class: "gallery-item", "aria-pressed": String(i === chosen),
-        "aria-label": `Picture ${i + 1}, ${entry.name}: ${texts[i]}`,
+        "aria-label": `Image ${i + 1}, ${entry.name}: ${texts[i]}`,
         title: entry.name, on: { click: () => choose(i) },
       }, canvas, el("span", { class: "gallery-text", text: texts[i] })));
     });
-    this.root = el("ol", { class: "gallery", "aria-label": "Pictures" }, ...this.nodes);
+    this.root = el("ol", { class: "gallery", "aria-label": "Images" }, ...this.nodes);
     requestAnimationFrame(() => this.#reveal(chosen));
   }
 

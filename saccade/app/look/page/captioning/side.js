@@ -33,7 +33,7 @@ function gazeNote(map, hard) {
 }
 
 export function wordLine(label, map, boxes) {
-  if (!map) return `${quoted(label)} was said without looking back at the picture.`;
+  if (!map) return `${quoted(label)} was said without looking back at the image.`;
   if (!(peakOf(map).weight > 0)) return `${quoted(label)} looks nowhere.`;
   return `${quoted(label)} looks at: ${placeLine(map, boxes)}`;
 }

@@ -1,4 +1,4 @@
-// The caption as words that can be chosen, and as a film: the picture once for each word.
+// The caption as words that can be chosen, and as a film: the image once for each word.
 
 import { peakOf, placeName } from "../image/maps.js";
 import { paintImage } from "../image/paint.js";
@@ -99,7 +99,7 @@ export class Filmstrip {
     });
   }
 
-  // All frames in one picture, for a file.
+  // All frames in one image, for a file.
   sheet() {
     const wide = Math.min(this.frames.length, 8);
     const [w, h] = [FRAME + 12, FRAME + 34];

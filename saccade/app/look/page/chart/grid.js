@@ -1,4 +1,4 @@
-// All heads at a glance: a small picture of each, by layer or in the order of some trait.
+// All heads at a glance: a small image of each, by layer or in the order of some trait.
 
 import { extent, headMatrix } from "../document/attention.js";
 import { pixels } from "../controls/colour.js";
@@ -16,7 +16,7 @@ export const SORTS = [
   ["local", "locality"], ["previous", "previous token"], ["monotone", "moves forward"],
 ];
 
-// Each picture cell is the highest of the cells it stands for, so that thin lines stay visible.
+// Each image cell is the highest of the cells it stands for, so that thin lines stay visible.
 function shrunk(matrix, most) {
   const rows = Math.min(matrix.rows, most);
   const columns = Math.min(matrix.columns, most);

@@ -1,4 +1,4 @@
-// What the keys do, and how to read the pictures.
+// What the keys do, and how to read the figures.
 
 import { button } from "./controls.js";
 import { el } from "./dom.js";
@@ -18,7 +18,7 @@ const KEYS = [
   ["Esc", "let go of the step or word; back to all images"], ["?", "this help"],
 ];
 const MAP_KEYS = [
-  ["arrows", "in a matrix or a picture, from cell to cell; in the list of heads, from head to head"],
+  ["arrows", "in a matrix or an image, from cell to cell; in the list of heads, from head to head"],
   ["Enter", "keep the word or open the head"], [
     "+ − 0", "on a long map: closer, further, all of it"
   ],
@@ -61,7 +61,7 @@ export function helpDialog() {
     button("Close", () => dialog.close(), { class: "button quiet" })
   ),
     el("h3", { text: "Keys" }), pairs(KEYS, "kbd"), el(
-      "h3", { text: "In the pictures" }
+      "h3", { text: "In the figures" }
     ), pairs(MAP_KEYS, "kbd"),
     el("h3", { text: "How to read them" }),
     el(

@@ -1,4 +1,4 @@
-// Attention over the cells of a picture: where its peak lies, how wide it spreads, what it falls
+// Attention over the cells of an image: where its peak lies, how wide it spreads, what it falls
 // on, and the same map made smooth.
 
 const BLUR = 0.6; // cells
@@ -8,12 +8,12 @@ export function cellsOf(grid) {
   return grid.height * grid.width;
 }
 
-// The middle of a cell, [x, y] in shares of the picture: around it lies what the cell sees.
+// The middle of a cell, [x, y] in shares of the image: around it lies what the cell sees.
 export function middleOf(cell, grid) {
   return [grid.across[cell % grid.width], grid.down[Math.floor(cell / grid.width)]];
 }
 
-// Halfway between middles, and the edges of the picture.
+// Halfway between middles, and the edges of the image.
 export function bordersOf(middles) {
   return [0, ...middles.slice(1).map((middle, i) => (middles[i] + middle) / 2), 1];
 }
@@ -25,7 +25,7 @@ export function boxOf(cell, grid) {
   return [across[x], down[y], across[x + 1], down[y + 1]];
 }
 
-// The cell nearest to a place in the picture.
+// The cell nearest to a place in the image.
 export function cellUnder([x, y], grid) {
   const before = (middles, share) =>
     bordersOf(middles).slice(1, -1).filter((border) => border <= share).length;
@@ -63,7 +63,7 @@ export function spreadOf({ data }) {
 const THIRDS = [["top left", "top", "top right"], ["left", "centre", "right"],
   ["bottom left", "bottom", "bottom right"]];
 
-// Which ninth of the picture a cell lies in, by its middle.
+// Which ninth of the image a cell lies in, by its middle.
 export function placeName(cell, grid) {
   const [x, y] = middleOf(cell, grid).map((share) => Math.min(Math.floor(3 * share), 2));
   return THIRDS[y][x];
@@ -79,7 +79,7 @@ export function placesOf({ data, grid }) {
   return [...sums].sort((a, b) => b[1] - a[1]);
 }
 
-// The share of a cell that lies in a box, both in shares of the picture.
+// The share of a cell that lies in a box, both in shares of the image.
 function overlap(cell, grid, [left, top, right, bottom]) {
   const [west, north, east, south] = boxOf(cell, grid);
   const wide = (Math.min(right, east) - Math.max(left, west)) / (east - west);

@@ -1,4 +1,4 @@
-// A picture with attention laid over it, on a canvas: what was not looked at lies in the shade, or
+// An image with attention laid over it, on a canvas: what was not looked at lies in the shade, or
 // what was glows.
 
 import { bordersOf, boxOf, holds, middleOf, peakOf, smoothed } from "./maps.js";
@@ -46,7 +46,7 @@ function drawVeil(pen, map, look, wide, high) {
   stretchOver(pen, veil(fine, look), grid, look.cells, wide, high);
 }
 
-// Over the whole picture, smooth; or cell by cell, each as far as it is the nearest.
+// Over the whole image, smooth; or cell by cell, each as far as it is the nearest.
 export function stretchOver(pen, pixels, grid, cells, wide, high) {
   pen.imageSmoothingEnabled = !cells;
   if (!cells) {
@@ -64,7 +64,7 @@ export function stretchOver(pen, pixels, grid, cells, wide, high) {
   }
 }
 
-// Light on dark, so that it can be seen on any picture.
+// Light on dark, so that it can be seen on any image.
 export function twice(pen, draw, colour, width) {
   pen.strokeStyle = "rgb(0 0 0 / 0.65)";
   pen.lineWidth = width + 2;
@@ -181,7 +181,7 @@ export function paintImage(canvas, image, map, look, side) {
   return { pen, wide, high };
 }
 
-// Where the pointer is, [x, y] in shares of the picture; null outside.
+// Where the pointer is, [x, y] in shares of the image; null outside.
 export function pointerPlace(event, canvas) {
   const rect = canvas.getBoundingClientRect();
   const x = (event.clientX - rect.left) / rect.width;

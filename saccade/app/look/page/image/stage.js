@@ -1,4 +1,4 @@
-// The picture in large: says which cell the pointer or the cursor is on.
+// The image in large: says which cell the pointer or the cursor is on.
 
 import { cellUnder, middleOf } from "./maps.js";
 import { paintImage, pointerPlace } from "./paint.js";
@@ -7,7 +7,7 @@ import { el, perFrame, within } from "../controls/dom.js";
 const LARGEST = 620;
 
 export class ImageStage {
-  // point(cell or null, place), choose(cell, place): the place is [x, y] in shares of the picture.
+  // point(cell or null, place), choose(cell, place): the place is [x, y] in shares of the image.
   constructor({ label, point, choose }) {
     Object.assign(this, { label, choose });
     this.point = (cell, place = null) => { this.under = cell; point(cell, place); };

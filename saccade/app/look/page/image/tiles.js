@@ -9,7 +9,7 @@ import { weightText } from "../controls/format.js";
 const TILE = 84;
 
 function shortName({ name }) {
-  return name.replace(/^eye\.(encoder\.)*/, "eye ");
+  return name.replace(/^image_encoder\.(encoder\.)*/, "encoder ");
 }
 
 // Matrices of single heads and of means over them, each made once.

@@ -1,4 +1,4 @@
-// Two runs on one picture: side by side, at the same word.
+// Two runs on one image: side by side, at the same word.
 
 import { Gallery } from "../captioning/gallery.js";
 import { crossSites } from "./caption.js";
@@ -28,7 +28,7 @@ class CaptionSide {
     this.words = new CaptionWords({ ...events, label: `Caption of ${look.run}` });
     this.film = new Filmstrip(events);
     this.stage = new ImageStage({
-      label: `The picture, ${look.run}`, point: (cell) => view.pointCell(this, cell),
+      label: `The image, ${look.run}`, point: (cell) => view.pointCell(this, cell),
       choose: () => {},
     });
     this.picks = this.cross.length ? headPicker(this.cross, state, { prefix }) : null;
@@ -45,7 +45,7 @@ class CaptionSide {
     const unit = state.get("unit");
     if (this.cross.length === 0) {
       this.rows = groupsOf(this.look.axes.target, unit);
-      this.title.textContent = "saw the picture once, as a whole";
+      this.title.textContent = "saw the image once, as a whole";
     } else {
       const pick = await resolved(arrays, this.look, this.cross, state, this.prefix);
       const raw = await pickedMatrix(arrays, this.look, pick);

@@ -1,4 +1,4 @@
-// A caption: where on the picture the model looked for each word it said.
+// A caption: where on the image the model looked for each word it said.
 
 import { isSelf } from "../document/attention.js";
 import { hasWords, groupsOf } from "../document/axis.js";
@@ -51,7 +51,7 @@ export class CaptionView {
     this.words = new CaptionWords(events);
     this.film = new Filmstrip(events);
     this.stage = new ImageStage({
-      label: "The picture", point: (cell) => this.#pointCell(cell),
+      label: "The image", point: (cell) => this.#pointCell(cell),
       choose: (cell) => this.state.set({ cell: this.state.get("cell") === cell ? null : cell }),
     });
     this.root.append(...[
@@ -143,8 +143,8 @@ export class CaptionView {
   #eyeCard() {
     if (encoderSites(this.look).length === 0) return null;
     const { look, source, state, foot } = this;
-    this.eye = new EncoderPanel({ look, source, state, foot });
-    return this.eye.root;
+    this.encoder = new EncoderPanel({ look, source, state, foot });
+    return this.encoder.root;
   }
 
   async #load() {
@@ -157,7 +157,7 @@ export class CaptionView {
     this.film.show(this.rows);
     this.#transport();
     this.#draw(true);
-    this.eye?.draw(image);
+    this.encoder?.draw(image);
   }
 
   // The maps of all words for the layer and head that are chosen.
@@ -166,7 +166,7 @@ export class CaptionView {
     if (this.cross.length === 0) {
       const { target } = this.look.axes;
       Object.assign(this, { rows: groupsOf(target, unit), maps: null, matrix: null });
-      this.title.textContent = "This model saw the picture once, as a whole: "
+      this.title.textContent = "This model saw the image once, as a whole: "
         + "there is no attention to show.";
       return;
     }
@@ -273,7 +273,7 @@ export class CaptionView {
       if (has("step")) this.scrub.show(this.#chosen());
       this.#draw(has("veil", "cells", "opacity"));
     }
-    if (has("patch", "eye", ...VEIL_KEYS)) this.eye?.draw();
+    if (has("patch", "encoder", ...VEIL_KEYS)) this.encoder?.draw();
   }
 
   key(event) {
@@ -305,7 +305,7 @@ export class CaptionView {
     this.stage.repaint();
     this.film.repaint();
     this.heads?.repaint();
-    this.eye?.repaint();
+    this.encoder?.repaint();
   }
 
   stop() {

@@ -44,7 +44,7 @@ export class ImageDrop {
 
   #tell() {
     const name = this.file ? el("b", { text: this.file.name || "pasted image" })
-      : el("b", { text: "Drop a picture here" });
+      : el("b", { text: "Drop an image here" });
     const more = this.file ? " · drop or choose another" : ", paste one, or choose a file";
     this.words.replaceChildren(name, el("span", { text: more }));
   }

@@ -21,7 +21,7 @@ export async function checked(response) {
   );
 }
 
-// A picture goes as a form, with its file as it is; all else as JSON.
+// An image goes as a form, with its file as it is; all else as JSON.
 export async function post(path, body, signal) {
   if (body.image instanceof Blob) {
     const form = new FormData();

@@ -1,4 +1,4 @@
-// Served mode: a text or a picture goes in, a look comes out. What was given is kept when it fails.
+// Served mode: a text or an image goes in, a look comes out. What was given is kept when it fails.
 
 import { button } from "../controls/controls.js";
 import { el } from "../controls/dom.js";
@@ -20,7 +20,7 @@ const ASKED = {
 const PROMISES = {
   understanding: "Write a sentence, and see what the model says of it, and what in it that came from.",
   masked: "Write a sentence with ___ for a word, and see what fills it, and where all words look.",
-  captioning: "Give it a picture, and see where on it each word of the caption looked.",
+  captioning: "Give it an image, and see where on it each word of the caption looked.",
   classification: "Give it an image, and see what it is taken for, and what in it that came from.",
   detection: "Give it an image, and see which objects it finds, and where it looked for each.",
   answering: "Give it an image, ask a question, and see which regions each word looked at.",

@@ -13,7 +13,7 @@ from saccade.models.vision.encoders import encoder_config
 from saccade.models.vision.image_encoder import image_axis
 
 
-class DetectorEye(nn.Module):
+class DetectorBackbone(nn.Module):
     """An image as a grid of vectors of the model's width.
 
     z = W₅ c₅        or        z = conv(W₄ c₄ + upsampled(W₅ c₅))

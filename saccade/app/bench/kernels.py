@@ -24,7 +24,8 @@ def time_by_group(work: Work, device: torch.device) -> dict[str, float]:
     """Milliseconds of one run in each kind of kernel, the most first."""
     gpu = device.type == "cuda"
     wait_for(device)
-    with profile(activities=[ProfilerActivity.CUDA if gpu else ProfilerActivity.CPU]) as seen:
+    activities = [ProfilerActivity.CUDA if gpu else ProfilerActivity.CPU]
+    with profile(activities=activities, acc_events=True) as seen:
         work()
         wait_for(device)
     found: dict[str, float] = {}

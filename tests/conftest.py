@@ -16,7 +16,7 @@ MOST = 20.0  # seconds of computing, on however slow and busy a machine
 
 # All of saccade but the readers and lingua, which have no tensors and would be ten times slower.
 WITH_TENSORS = "app attention blocks config decode metrics models tasks train"
-DATA = "batches images mixed ragged rows shapes.drawing vocabulary"
+DATA = "batching images shapes.drawing tokens.vocabulary"
 names = [*WITH_TENSORS.split(), *(f"data.{name}" for name in DATA.split())]
 # A checked module hides from Triton's compiler what its kernels name, so a GPU goes without.
 if not torch.cuda.is_available():

@@ -145,7 +145,7 @@ OF_A_KIND = {
 
 
 def homes(kind: str) -> tuple[str, ...]:
-    return f"saccade/tasks/{kind}/", f"saccade/app/kinds/{kind}.py", f"saccade/app/look/{kind}/"
+    return f"saccade/tasks/{kind}/", f"saccade/app/kinds/{kind}/", f"saccade/app/look/{kind}/"
 
 
 def calls(path: Path, name: str) -> list[ast.Call]:

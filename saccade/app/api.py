@@ -15,12 +15,12 @@ from saccade.app.kinds.soundness import check_weights
 from saccade.config import from_dict, to_dict
 from saccade.errors import ConfigError, RunError
 from saccade.train import run as training
-from saccade.train.distributed import choose_device
-from saccade.train.folder import RunFolder
+from saccade.train.devices.distributed import choose_device
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import recipe as recipe_named
 from saccade.train.settings import TrainSettings
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
+from saccade.train.storage.folder import RunFolder
 
 Settings = TypeVar("Settings")
 Table = Mapping[str, Any]

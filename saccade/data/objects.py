@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from saccade.data.packed_rows import LazyRows
+from saccade.data.batching.packed_rows import LazyRows
 
 
 class NamedBox(NamedTuple):

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from saccade.data.files.whole_files import write_whole
 from saccade.data.glue import SCORES, GlueTask
-from saccade.data.whole_files import write_whole
 from saccade.errors import ConfigError, WriteError
 from saccade.printable import printable
 

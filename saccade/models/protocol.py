@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from saccade.blocks.inference.affine import Precision
 from saccade.blocks.output import OutputLayer
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 
 
 @runtime_checkable

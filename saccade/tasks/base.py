@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from saccade.config import ModelConfig
-from saccade.data.batches import Batches
-from saccade.data.mixed import MixedBatches
-from saccade.data.rows import BatchShape
+from saccade.data.batching.batches import Batches
+from saccade.data.batching.mixed import MixedBatches
+from saccade.data.batching.rows import BatchShape
 from saccade.errors import ConfigError, DataError
 from saccade.printable import printable
 

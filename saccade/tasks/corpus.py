@@ -18,22 +18,22 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from saccade.data.content_digest import content_digest, state
-from saccade.data.parallel_encoding import encoded_in_parallel, workers
-from saccade.data.ragged import Ragged, Sequences, token_type
+from saccade.data.batching.ragged import Ragged, Sequences, token_type
+from saccade.data.files.content_digest import content_digest, state
+from saccade.data.files.whole_folders import sealed_index, whole_folder
 from saccade.data.readers import TextStream
 from saccade.data.readers.report import counted, joined_names, summary
-from saccade.data.streamed_encoding import (
+from saccade.data.tokens.parallel_encoding import encoded_in_parallel, workers
+from saccade.data.tokens.streamed_encoding import (
     PIECE,
     TextRow,
     encoded_shards,
     pieces,
     reads_in_pieces,
 )
-from saccade.data.text_sample import TextSample
-from saccade.data.token_shards import Shard, TokenShards, token_shards
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.whole_folders import sealed_index, whole_folder
+from saccade.data.tokens.text_sample import TextSample
+from saccade.data.tokens.token_shards import Shard, TokenShards, token_shards
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.batches import epoch_draws
+from saccade.data.batching.batches import epoch_draws
 from saccade.tasks.base import shard_rows
 
 

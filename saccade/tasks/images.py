@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from saccade.data.held_out import held_out
+from saccade.data.batching.held_out import held_out
 from saccade.data.images.augment import Augment, Flip, ResizedCrop
 from saccade.data.images.cache import ImageCache
 from saccade.data.images.counter_random import uniform

@@ -12,11 +12,11 @@ from typing import Any
 
 import tokenizers
 
-from saccade.data.ragged import Ragged, token_type
-from saccade.data.streamed_encoding import TextRow, encode_ragged
-from saccade.data.token_shards import Shard, token_shards
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.whole_folders import sealed_index, whole_folder
+from saccade.data.batching.ragged import Ragged, token_type
+from saccade.data.files.whole_folders import sealed_index, whole_folder
+from saccade.data.tokens.streamed_encoding import TextRow, encode_ragged
+from saccade.data.tokens.token_shards import Shard, token_shards
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.base import Preparation, Progress, silent
 from saccade.tasks.corpus import KEPT_FROM, kept_or_told, shards_of_tokens
 from saccade.tasks.images import cache_folder

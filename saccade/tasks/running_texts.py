@@ -12,7 +12,7 @@ from typing import NamedTuple
 from saccade.data.readers import Problem, TextStream
 from saccade.data.readers.report import GoodRows
 from saccade.data.readers.text.running import character_count, characters
-from saccade.data.streamed_encoding import PIECE, streamed_pieces
+from saccade.data.tokens.streamed_encoding import PIECE, streamed_pieces
 
 
 class FileStretch(NamedTuple):

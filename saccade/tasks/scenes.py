@@ -15,7 +15,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.data import shapes
-from saccade.data.forked import forking, serve_parent
+from saccade.data.files.forked import forking, serve_parent
 from saccade.data.shapes import Scene
 from saccade.tasks.base import Progress
 

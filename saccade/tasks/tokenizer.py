@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
-from saccade.data.foreign_tokenizer import read_tokenizer
-from saccade.data.vocabulary import Level, Vocabulary
-from saccade.data.words import continuous_letters
+from saccade.data.tokens.foreign_tokenizer import read_tokenizer
+from saccade.data.tokens.vocabulary import Level, Vocabulary
+from saccade.data.tokens.words import continuous_letters
 from saccade.errors import DataError
 from saccade.tasks.base import Preparation
 

@@ -27,14 +27,12 @@ from saccade.tasks.base import (
     Task,
     silent,
 )
-from saccade.train.average import Average
-from saccade.train.captured import CapturedUpdate
-from saccade.train.checkpoint import Checkpoint, Template
-from saccade.train.distributed import World
+from saccade.train.devices.captured import CapturedUpdate
+from saccade.train.devices.distributed import World
+from saccade.train.devices.sharding import WeightLayout, make_layout, recompute_blocks
 from saccade.train.events import Skipped, Update, Validated
-from saccade.train.files import finite
-from saccade.train.fine_tuning import fine_tune
-from saccade.train.optimizer import (
+from saccade.train.optimizers.average import Average
+from saccade.train.optimizers.optimizer import (
     make_optimizer,
     numbered_names,
     optimizer_tensors,
@@ -43,11 +41,13 @@ from saccade.train.optimizer import (
     set_rate,
     step_unless,
 )
+from saccade.train.optimizers.schedule import learning_rate
 from saccade.train.prefetch import Prefetch
-from saccade.train.schedule import learning_rate
 from saccade.train.settings import TrainSettings
-from saccade.train.sharding import WeightLayout, make_layout, recompute_blocks
+from saccade.train.starting.fine_tuning import fine_tune
 from saccade.train.statistics import Statistics
+from saccade.train.storage.checkpoint import Checkpoint, Template
+from saccade.train.storage.files import finite
 
 MOST_SKIPPED = 50
 

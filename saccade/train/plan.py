@@ -23,16 +23,21 @@ from saccade.config import ModelConfig
 from saccade.models.outline import outline
 from saccade.tasks.base import CountsItems, Task
 from saccade.tasks.images import cache_folder
-from saccade.train.distributed import World, choose_device
-from saccade.train.fine_tuning import fine_tune
+from saccade.train.devices.distributed import World, choose_device
+from saccade.train.devices.hardware import GPUS, Hardware
+from saccade.train.devices.memory import device_memory
+from saccade.train.devices.sharding import (
+    check_layout,
+    recompute_blocks,
+    separate_parts,
+    shard_size,
+)
 from saccade.train.fit import Objective, Trainer, seed_update
-from saccade.train.hardware import GPUS, Hardware
-from saccade.train.memory import device_memory
-from saccade.train.optimizer import make_optimizer
+from saccade.train.optimizers.optimizer import make_optimizer
 from saccade.train.recipe import Recipe
 from saccade.train.run import Watch, make_task
 from saccade.train.settings import TrainSettings
-from saccade.train.sharding import check_layout, recompute_blocks, separate_parts, shard_size
+from saccade.train.starting.fine_tuning import fine_tune
 
 SHARE_OF_PEAK = 0.35  # of its peak that a GPU is taken to reach in training
 SAMPLED = 64  # micro-batches whose tokens are counted

@@ -10,11 +10,11 @@ import torch
 
 from saccade.errors import RunError, WriteError
 from saccade.printable import printable
-from saccade.train.checkpoint import Checkpoint, load_newest
 from saccade.train.fit import Trainer
-from saccade.train.folder import RunFolder, changes
 from saccade.train.recipe import Change, Recipe
 from saccade.train.stopping import locked
+from saccade.train.storage.checkpoint import Checkpoint, load_newest
+from saccade.train.storage.folder import RunFolder, changes
 
 ENVIRONMENT = {"torch", "python", "threads", "processes", "device", "shard"}
 # Of how to train, what a run cannot go on without; all else may change under --change.

@@ -16,12 +16,12 @@ from saccade.errors import ConfigError, RunError, TrainingError
 from saccade.models.outline import outline
 from saccade.models.protocol import Packable
 from saccade.tasks.base import OtherRun, Preparation, Task
-from saccade.train.adapter import adapter_files
-from saccade.train.card import write_card
-from saccade.train.checkpoint import Checkpoint
 from saccade.train.clock import Clock
-from saccade.train.deterministic import deterministic
-from saccade.train.distributed import World, choose_device, join_world, processes_started
+from saccade.train.devices.deterministic import deterministic
+from saccade.train.devices.distributed import World, choose_device, join_world, processes_started
+from saccade.train.devices.memory import check_memory
+from saccade.train.devices.sharding import check_layout, shard_size
+from saccade.train.devices.threads import cpu_use, settle_threads, threads_put_back
 from saccade.train.events import (
     DataProgress,
     Event,
@@ -30,19 +30,19 @@ from saccade.train.events import (
     Update,
     ValidationProgress,
 )
-from saccade.train.fine_tuning import check_fine_tuning
 from saccade.train.fit import Trainer
-from saccade.train.folder import RunFolder
-from saccade.train.log import HELD_OUT, Log
-from saccade.train.memory import check_memory
-from saccade.train.optimizer import rate_scales
+from saccade.train.optimizers.optimizer import rate_scales
 from saccade.train.recipe import Recipe
 from saccade.train.resume import compare, fingerprint, has_begun, move_aside, restore, tell
 from saccade.train.settings import TrainSettings
-from saccade.train.sharding import check_layout, shard_size
-from saccade.train.start import check_start, lineage, start
+from saccade.train.starting.adapter import adapter_files
+from saccade.train.starting.fine_tuning import check_fine_tuning
+from saccade.train.starting.start import check_start, lineage, start
 from saccade.train.stopping import LOCK, StopRequest, locked, stop_on_signals
-from saccade.train.threads import cpu_use, settle_threads, threads_put_back
+from saccade.train.storage.card import write_card
+from saccade.train.storage.checkpoint import Checkpoint
+from saccade.train.storage.folder import RunFolder
+from saccade.train.storage.log import HELD_OUT, Log
 
 Watch = Callable[[Event | Note | DataProgress | ValidationProgress], None]
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from saccade.config import check_fraction, check_positive
 from saccade.errors import ConfigError
-from saccade.train.schedule import ScheduleKind
+from saccade.train.optimizers.schedule import ScheduleKind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from saccade.errors import RunError, WriteError
 from saccade.printable import printable
-from saccade.train.files import open_own
+from saccade.train.storage.files import open_own
 
 Made = TypeVar("Made")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from saccade.tasks.reconstruction.asset import ASSET, dvae_asset
 from saccade.tasks.tokenizer import tokenizer_asset
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.tasks.text_to_image.drawers import (
     TINY_TASK,
     networks,

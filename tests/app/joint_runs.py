@@ -11,9 +11,9 @@ from saccade.data import shapes
 from saccade.models.joint.config import RegionKind
 from saccade.tasks.joint.answering import ASSET, answers_asset
 from saccade.tasks.tokenizer import tokenizer_asset
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.tasks.joint.pair_tools import (
     ANSWERS,
     HEADS,

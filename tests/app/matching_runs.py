@@ -7,8 +7,8 @@ import torch
 
 from saccade.tasks.matching.data import MatchingSettings
 from saccade.tasks.tokenizer import tokenizer_asset
-from saccade.train.folder import RunFolder
 from saccade.train.recipes import RECIPES
+from saccade.train.storage.folder import RunFolder
 from tests.models import zoo
 from tests.tasks.matching.made import SMALL, TINY, vocabulary
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import saccade
-from saccade.app.kinds.language import LanguageModel
-from saccade.app.kinds.translation import TranslationModel
+from saccade.app.kinds.language.kind import LanguageModel
+from saccade.app.kinds.translation.kind import TranslationModel
 from saccade.app.look.settings import LookSettings
 from saccade.errors import ConfigError, DataError, RunError
 from saccade.models.text.gpt import GptConfig

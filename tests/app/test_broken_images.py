@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from saccade.app.cli import main
-from saccade.data import journalled_files
+from saccade.data.files import journalled_files
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.train.recipe import Recipe, save_recipe

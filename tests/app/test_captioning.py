@@ -12,9 +12,9 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.captioning import CaptioningModel
+from saccade.app.kinds.captioning.kind import CaptioningModel
 from saccade.data import shapes
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.captioning import caption_scores
 from saccade.tasks.captioning.evaluate import content_scores

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.classifying import ClassificationModel
+from saccade.app.kinds.classification.model import ClassificationModel
 from saccade.data import shapes
 from saccade.errors import ConfigError, DataError, RunError
 from tests.app.test_captioning import some_pictures

@@ -285,7 +285,7 @@ def test_no_memory_is_one_line_and_exit_code_1(
     def huge(*given: Any, **more: Any) -> None:
         torch.empty(1 << 60, dtype=torch.uint8)
 
-    monkeypatch.setattr("saccade.app.kinds.translation.load", huge)
+    monkeypatch.setattr("saccade.app.kinds.translation.kind.load", huge)
     assert run(["predict", str(translator), "hi"], monkeypatch) == 1
     error = capsys.readouterr().err
     assert error.startswith("saccade: out of memory (")

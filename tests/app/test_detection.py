@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.detecting import DetectionModel
+from saccade.app.kinds.detection.model import DetectionModel
 from saccade.data import shapes
 from saccade.data.readers.images.annotated import read_boxes
 from saccade.errors import ConfigError, DataError, RunError

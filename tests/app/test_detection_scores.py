@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from saccade.app.cli.detection_scores import (
+from saccade.app.cli.scores.detection import (
     draw_box_confusion,
     draw_precision_recall,
     print_detection_scores,

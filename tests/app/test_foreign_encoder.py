@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import saccade
-from saccade.app.kinds.understood import UnderstandingModel
+from saccade.app.kinds.understanding.model import UnderstandingModel
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.understanding.document import understanding_document
 from saccade.errors import ConfigError
 from saccade.models.text.foreign import ForeignEncoderConfig
-from saccade.train.folder import RunFolder
 from saccade.train.recipes import recipe
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
+from saccade.train.storage.folder import RunFolder
 from tests.app.serve.serving import LocalServer
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture

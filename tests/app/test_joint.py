@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.joint_base import JointModel
+from saccade.app.kinds.joint.model import JointModel
 from saccade.data import shapes
 from saccade.errors import ConfigError, DataError, RunError
 from tests.app.joint_runs import BOXES, joint_run, write_images

@@ -8,12 +8,12 @@ import torch
 from PIL import Image
 
 from saccade.app.api import load
-from saccade.app.kinds import translation
-from saccade.app.kinds.captioning import CaptioningModel, look_command
+from saccade.app.kinds.captioning.kind import CaptioningModel, look_command
 from saccade.app.kinds.text_looks import TextLookOptions
+from saccade.app.kinds.translation import kind as translation
 from saccade.app.look.settings import LookSettings, Selection
 from saccade.data import shapes
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 from saccade.errors import ConfigError
 from tests.app.test_cli import Capture, Patch, run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import saccade
-from saccade.app.kinds.masked import MaskedModel
+from saccade.app.kinds.masked.kind import MaskedModel
 from saccade.app.look.settings import LookSettings
 from saccade.errors import ConfigError, DataError
 from tests.app.serve.serving import LocalServer

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import saccade
-from saccade.app.kinds.matching_base import Match, MatchingModel, distinct_names
+from saccade.app.kinds.matching.model import Match, MatchingModel, distinct_names
 from saccade.errors import ConfigError, DataError
 from tests.app.joint_runs import write_images
 from tests.app.matching_runs import matching_run

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.reconstructing import ReconstructionModel
+from saccade.app.kinds.reconstruction.model import ReconstructionModel
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.reconstruction import psnr, squared_error
 from saccade.tasks.reconstruction.asset import dvae_asset, read_dvae_asset

@@ -15,8 +15,8 @@ from PIL import Image
 from torch import Tensor
 
 import saccade
-from saccade.app.kinds.drawing import ImagePrediction, TextToImageModel
-from saccade.app.kinds.text_to_image import print_judged
+from saccade.app.kinds.text_to_image.kind import print_judged
+from saccade.app.kinds.text_to_image.model import ImagePrediction, TextToImageModel
 from saccade.app.look.document import LookDocument
 from saccade.app.look.settings import LookSettings
 from saccade.app.look.text_to_image import drawn_document
@@ -204,7 +204,7 @@ def test_completing_and_reranking_are_commands_too(
     def load(path: str, device: str) -> Any:
         return RedFirst() if path == "red" else saccade.load(path, device=device)
 
-    monkeypatch.setattr("saccade.app.kinds.text_to_image.load", load)
+    monkeypatch.setattr("saccade.app.kinds.text_to_image.kind.load", load)
     options = ["--count", "4", "--rerank", "red", "--best", "2", "--json", "-o", tmp_path / "y.png"]
     _, out, _ = run(capsys, "predict", drawer, PROMPT, *options)
     told = [one["similarity"] for one in json.loads(out)[0]["images"]]
@@ -234,14 +234,14 @@ def test_eval_reads_its_split_once_and_refuses_before_it_scores(
         reads.append(split)
         return read_texts(settings, split, progress)
 
-    monkeypatch.setattr("saccade.app.kinds.text_to_image.read_texts", read)
+    monkeypatch.setattr("saccade.app.kinds.text_to_image.kind.read_texts", read)
     code, out, _ = run(capsys, "eval", drawer, "--judged", "3", "--json")
     assert (code, reads, json.loads(out)["judged"]["prompts"]) == (0, ["test"], 3)
 
     def never(*given: Any, **options: Any) -> Any:
         raise AssertionError("nothing is scored")
 
-    monkeypatch.setattr("saccade.app.kinds.text_to_image.evaluate_drawer", never)
+    monkeypatch.setattr("saccade.app.kinds.text_to_image.kind.evaluate_drawer", never)
     code, _, error = run(capsys, "eval", drawer, "--judged", "10")
     assert (code, error) == (2, "saccade: judged=10 must be from 1 to 9 scenes\n")
     code, _, error = run(capsys, "eval", drawer, "--judged", "2", "--rerank", drawer)

@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.understood import UnderstandingModel
+from saccade.app.kinds.understanding.model import UnderstandingModel
 from saccade.app.look.document import read_json
 from saccade.errors import ConfigError, DataError, RunError
 from saccade.train.events import Note
-from saccade.train.folder import RunFolder
 from saccade.train.run import train
+from saccade.train.storage.folder import RunFolder
 from tests.app.test_classification import run
 from tests.app.test_cli import Capture, Patch
 from tests.app.understanders import tiny_understander, trained_understander, write_glue

@@ -9,7 +9,7 @@ from torch import nn
 from saccade.attention.parameters import parameter_roles
 from saccade.blocks.lora import adapt, adaptable, adapters, merged_state
 from saccade.config import ModelConfig
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.text.gpt import Gpt, GptConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
 from saccade.models.text.transformer import TransformerConfig

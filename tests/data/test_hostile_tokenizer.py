@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from saccade.data import vocabulary as module
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens import vocabulary as module
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError, RunError, SaccadeError
 
 WORDS = {"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[UNK]": 3, "a": 4}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.beam import Beam
 from saccade.decode.protocol import Candidate, Hypothesis
 from saccade.decode.search import search

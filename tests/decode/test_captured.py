@@ -21,7 +21,7 @@ import torch
 
 from saccade.blocks.inference.slots import DecoderShape, Slots
 from saccade.blocks.recurrent.gates import GATES
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.beam import Beam
 from saccade.decode.beam_state import BeamState
 from saccade.decode.captured import CapturedDecoder, room_for

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.search import search

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.greedy import most_probable
 from saccade.decode.protocol import Candidate
 from tests.models.zoo import LANGUAGE, LENGTHS, SOURCE, TRANSLATORS, begin, build, features

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.beam import Beam
 from saccade.decode.greedy import Greedy
 from saccade.decode.search import search

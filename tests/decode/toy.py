@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.greedy import Greedy
 from saccade.decode.protocol import Hypothesis
 from saccade.decode.search import search

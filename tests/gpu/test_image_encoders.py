@@ -6,7 +6,7 @@ import torch
 from saccade.app.bench.ours import Classify, LabelledImages
 from saccade.models.inference.encoder import CapturedReading, EncoderForInference
 from saccade.models.vision.pooling_attention import with_offsets
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.events import Update
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings

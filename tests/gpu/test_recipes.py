@@ -14,11 +14,11 @@ from saccade.app.cli import main
 from saccade.data.shapes import ShapesSettings, render, scene
 from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.tasks.detection.data import DetectionSettings
-from saccade.train.checkpoint import read_tensors
 from saccade.train.events import Update
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
+from saccade.train.storage.checkpoint import read_tensors
 from tests.gpu.corpora import hurried
 
 STEPS = 30

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.electra import ElectraConfig
 from saccade.models.text.text_encoder import TextEncoderConfig

@@ -8,7 +8,7 @@ import transformers
 from tokenizers import Tokenizer, processors
 from torch import nn
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.names.described import described
 from saccade.models.text.foreign import ForeignEncoderConfig
 from tests.data.tokenizers_made import bert_like, byte_pairs, roberta_like

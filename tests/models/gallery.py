@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.caption.captioner import CaptionerConfig, CaptionHidden
 from saccade.models.caption.show_and_tell import ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig

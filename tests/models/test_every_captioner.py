@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from saccade.attention.look.looking import looking
 from saccade.config import from_dict, to_dict
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.beam import Beam
 from saccade.decode.greedy import Greedy
 from saccade.decode.protocol import SharedState

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
 from saccade.config import ModelConfig, from_dict, to_dict
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, PRESETS, TransformerConfig, family, preset
 from tests.marks import one_fast_of_each

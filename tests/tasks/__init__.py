@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.tasks.base import Task
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from saccade.attention.axes import Axis
 from saccade.data.images.lattice import Lattice
-from saccade.data.words import word_spans, words
+from saccade.data.tokens.words import word_spans, words
 from saccade.decode.engine import Decoding
 from saccade.metrics.pointing import widened
 from saccade.tasks.captioning.captioner import ImageCaptioner, WrittenCaption

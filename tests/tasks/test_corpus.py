@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.data import streamed_encoding, text_sample
-from saccade.data.ragged import Ragged
-from saccade.data.streamed_encoding import StreamEncoder
+from saccade.data.batching.ragged import Ragged
+from saccade.data.tokens import streamed_encoding, text_sample
+from saccade.data.tokens.streamed_encoding import StreamEncoder
 from saccade.errors import DataError
 from saccade.tasks import corpus as corpora
 from saccade.tasks.base import Preparation

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.streamed_encoding import encode_ragged
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.streamed_encoding import encode_ragged
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks import corpus, kept_texts
 from saccade.tasks.base import Preparation
 from saccade.tasks.captioning.data import CaptioningSettings

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from saccade.data.streamed_encoding import encode_ragged
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.streamed_encoding import encode_ragged
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks import corpus as corpora
 from saccade.tasks.base import silent
 from saccade.tasks.corpus import CorpusEncoder

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.data import streamed_encoding, text_sample
+from saccade.data.tokens import streamed_encoding, text_sample
 from saccade.errors import DataError
 from saccade.tasks import corpus as corpora
 from saccade.tasks import running_texts

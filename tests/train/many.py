@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from saccade.train.checkpoint import load_checkpoint
+from saccade.train.storage.checkpoint import load_checkpoint
 
 LAST = "checkpoints/step-00000020"
 
@@ -26,7 +26,8 @@ def launch(
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     how = ["--nproc-per-node", str(processes), "--max-restarts", str(restarts)]
     member = [str(Path(__file__).with_name("member.py")), str(data), json.dumps(plan)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root}
     command = [*torchrun, *how, *member]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 import torch
-from every_kind import every_kind, hold_back_few
 
 from saccade.tasks.images import CACHE
 from saccade.train import run
 from saccade.train.fit import Trainer
 from saccade.train.recipe import Recipe
+from tests.train.every_kind import every_kind, hold_back_few
 
 TORN = 5  # bytes
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from small import small_language, small_recipe
 
 from saccade.train import run
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.events import Note
 from saccade.train.fit import Trainer
 from saccade.train.recipe import Recipe
+from tests.train.small import small_language, small_recipe
 
 
 def recipe_of(data: Path | str, kind: str, change: dict[str, Any]) -> Recipe:
@@ -46,7 +46,7 @@ class Gone:
 
 def die_writing(step: int) -> None:
     """Half of the last process's part is written, and others have written theirs."""
-    from saccade.train.split_checkpoint import SplitSaver
+    from saccade.train.storage.split_checkpoint import SplitSaver
 
     complete = SplitSaver._complete
 

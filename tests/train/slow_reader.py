@@ -7,7 +7,7 @@ from typing import Any
 
 from saccade.app.cli import main
 from saccade.tasks.language.task import LanguageSettings
-from saccade.train import distributed
+from saccade.train.devices import distributed
 
 prepare = LanguageSettings.prepare
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from small import STEPS, HaltError, ignore, same_run, small_recipe, write_corpus
 
 from saccade.tasks.translation.task import Translation
 from saccade.train.events import Validated, ValidationProgress
 from saccade.train.run import train
+from tests.train.small import STEPS, HaltError, ignore, same_run, small_recipe, write_corpus
 
 Interrupt = Callable[[int], None]
 

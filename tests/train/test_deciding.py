@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from small import small_recipe, write_corpus
-from test_fit import trainer
 
 from saccade.tasks.base import Deciding
 from saccade.tasks.translation.task import Translation
-from saccade.train.checkpoint import Checkpoint
 from saccade.train.events import Validated
 from saccade.train.run import train
+from saccade.train.storage.checkpoint import Checkpoint
+from tests.train.small import small_recipe, write_corpus
+from tests.train.test_fit import trainer
 
 HIGHER = Deciding("accuracy", label="accuracy in %", higher=True)
 COURSE = [10.0, 30.0, 20.0, 30.0, math.nan, 40.0]

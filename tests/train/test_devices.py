@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from small import small_recipe, write_corpus
-from test_fit import ALONE, everything, trainer
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -27,13 +25,15 @@ from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.base import Fillable, Preparation
-from saccade.train.distributed import choose_device
+from saccade.train.devices.distributed import choose_device
 from saccade.train.events import Skipped, Update
 from saccade.train.fit import Objective, Trainer
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
 from tests.gpu.corpora import NEEDS, hurried
 from tests.marks import one_fast
+from tests.train.small import small_recipe, write_corpus
+from tests.train.test_fit import ALONE, everything, trainer
 
 
 class Float64Refused(TorchDispatchMode):
@@ -58,7 +58,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unfused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("saccade.train.optimizer.FUSED", ())
+    monkeypatch.setattr("saccade.train.optimizers.optimizer.FUSED", ())
 
 
 SIZES: dict[str, Any] = {"width": 16, "dropout": 0.1}
@@ -140,7 +140,7 @@ def test_without_a_fused_optimizer_what_is_not_finite_is_skipped_too(
 def test_a_forward_that_is_not_finite_leaves_no_trace_in_statistics_or_their_average(
     fused: tuple[str, ...], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("saccade.train.optimizer.FUSED", fused)
+    monkeypatch.setattr("saccade.train.optimizers.optimizer.FUSED", fused)
     recipe = small_recipe(data, bad_loss="skip")
     task = make_task(recipe)
     one = Trainer(task.fit(MODELS[1]).build(), task, recipe.train, ALONE)

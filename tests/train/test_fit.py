@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 import torch
-from small import small_recipe, write_corpus
 from torch import Tensor, nn
 
 from saccade.blocks.positions import LearnedPositions
 from saccade.errors import RunError
-from saccade.train.average import Average
-from saccade.train.checkpoint import Checkpoint
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.events import Skipped, Update
 from saccade.train.fit import Trainer, seed_update
+from saccade.train.optimizers.average import Average
+from saccade.train.optimizers.schedule import learning_rate
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task
-from saccade.train.schedule import learning_rate
+from saccade.train.storage.checkpoint import Checkpoint
 from tests.tasks import total_loss
+from tests.train.small import small_recipe, write_corpus
 
 ALONE = World(0, 1, torch.device("cpu"))
 

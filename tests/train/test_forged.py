@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file, save
-from small import ignore, small_recipe, write_corpus
 
 from saccade.errors import CheckpointError, TrainingError
 from saccade.tasks.translation.task import Translation
 from saccade.train.run import train
+from tests.train.small import ignore, small_recipe, write_corpus
 
 
 @pytest.fixture(scope="module")

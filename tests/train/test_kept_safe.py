@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small import HaltError, ignore, small_recipe, write_corpus
 
 from saccade.errors import ConfigError, RunError
 from saccade.train.run import train
+from tests.train.small import HaltError, ignore, small_recipe, write_corpus
 
 
 @pytest.fixture(scope="module")

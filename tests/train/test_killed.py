@@ -1,13 +1,15 @@
 """Kill it at any instant, start it again: the same numbers as if nothing had happened."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from small import STEPS, hashes, losses, same_run, write_corpus
+
+from tests.train.small import STEPS, hashes, losses, same_run, write_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -75,8 +77,10 @@ def lives(folder: Path) -> list[Life]:
         careless = str(folder / what)
         plan += [{"folder": careless, "kill": ("after-step", 17, 0)}]
         plan += [{"folder": careless, "forget": what}]
-    command = [sys.executable, Path(__file__).with_name("victim.py"), data, report]
-    subprocess.run([*map(str, command), json.dumps(plan)], check=True, timeout=500)
+    here = Path(__file__)
+    command = [*map(str, (sys.executable, here.with_name("victim.py"), data, report))]
+    environment = os.environ | {"PYTHONPATH": str(here.parents[2])}
+    subprocess.run([*command, json.dumps(plan)], check=True, timeout=500, env=environment)
     return _parse(report)
 
 

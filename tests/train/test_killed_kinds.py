@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from every_kind import SMALL
-from small import same_run
 
 from saccade.tasks import KINDS
+from tests.train.every_kind import SMALL
+from tests.train.small import same_run
 
 LIVES = 4  # that end before their time
 KILLED = -9

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small import small_recipe, train_noting, write_corpus
 
 from saccade.config import ModelConfig
 from saccade.models.text.seq2seq import Seq2SeqConfig
 from saccade.train.run import make_task
+from tests.train.small import small_recipe, train_noting, write_corpus
 
 PADDED = Seq2SeqConfig(width=16, depth=1, dropout=0.0)
 

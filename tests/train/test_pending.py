@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 import torch
-from small import write_corpus
-from test_fit import everything, trainer, weights
 from torch import Tensor, nn
 
 from saccade.errors import RunError
 from saccade.train.events import Skipped, Update
 from saccade.train.fit import Trainer
-from saccade.train.optimizer import set_rate
+from saccade.train.optimizers.optimizer import set_rate
 from tests.marks import one_fast
+from tests.train.small import write_corpus
+from tests.train.test_fit import everything, trainer, weights
 
 Spoil = Callable[..., Tensor]
 

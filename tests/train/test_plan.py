@@ -17,10 +17,10 @@ from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
+from saccade.train.devices.hardware import Hardware
+from saccade.train.devices.sharding import recompute_blocks
 from saccade.train.fit import Objective, Trainer
-from saccade.train.folder import RunFolder
-from saccade.train.hardware import Hardware
 from saccade.train.plan import (
     SHARE_OF_PEAK,
     cached_bytes,
@@ -33,7 +33,7 @@ from saccade.train.recipe import Recipe
 from saccade.train.recipes import RECIPES
 from saccade.train.run import make_task, train
 from saccade.train.settings import TrainSettings
-from saccade.train.sharding import recompute_blocks
+from saccade.train.storage.folder import RunFolder
 
 pytestmark = pytest.mark.slow
 CPU = torch.device("cpu")

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import small_recipe
 
 from saccade.errors import ConfigError
 from saccade.tasks.base import OtherRun, Preparation
-from saccade.train.folder import changes
 from saccade.train.recipe import (
     from_table,
     load_recipe,
@@ -18,8 +16,10 @@ from saccade.train.recipe import (
     to_table,
 )
 from saccade.train.recipes import RECIPES, recipe
+from saccade.train.storage.folder import changes
 from tests.gpu.corpora import hurried
 from tests.marks import one_fast
+from tests.train.small import small_recipe
 
 
 @pytest.mark.parametrize("name", RECIPES)

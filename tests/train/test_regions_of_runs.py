@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from small import HaltError, halt_at, hashes, ignore, losses, train_noting
 
 from saccade.data import shapes
 from saccade.errors import ConfigError
@@ -19,12 +18,13 @@ from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.task import ASSET
 from saccade.tasks.joint import detected
 from saccade.tasks.joint.pretraining import JointPretrainingSettings
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.app.look.detectors import PLAIN_DETR
 from tests.tasks.joint.made import TINY, user_captions
+from tests.train.small import HaltError, halt_at, hashes, ignore, losses, train_noting
 
 TRAIN = TrainSettings(
     steps=6, batch_tokens=20, warmup=0, ema=0.9, validate_every=3, save_every=1, device="cpu"

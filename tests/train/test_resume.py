@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 import torch
-from small import (
+
+from saccade.errors import CheckpointError, ConfigError, RunError
+from saccade.models.text.transformer import Transformer, TransformerConfig
+from saccade.tasks.translation.task import Translation
+from saccade.train.events import Note
+from saccade.train.fit import Trainer
+from saccade.train.recipe import Recipe
+from saccade.train.run import make_task, train
+from saccade.train.stopping import locked
+from saccade.train.storage.folder import RunFolder
+from tests.marks import one_fast
+from tests.train.small import (
     HaltError,
     halt_at,
     hashes,
@@ -20,18 +31,7 @@ from small import (
     train_noting,
     write_corpus,
 )
-from test_fit import ALONE
-
-from saccade.errors import CheckpointError, ConfigError, RunError
-from saccade.models.text.transformer import Transformer, TransformerConfig
-from saccade.tasks.translation.task import Translation
-from saccade.train.events import Note
-from saccade.train.fit import Trainer
-from saccade.train.folder import RunFolder
-from saccade.train.recipe import Recipe
-from saccade.train.run import make_task, train
-from saccade.train.stopping import locked
-from tests.marks import one_fast
+from tests.train.test_fit import ALONE
 
 STEPS, AT = 24, 15  # the run was broken off in update 17, after the checkpoint of step 15
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import small_recipe, write_corpus
 
 from saccade.errors import ConfigError
 from saccade.train.events import Validated
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
+from tests.train.small import small_recipe, write_corpus
 
 counts = st.integers(1, 500)
 

@@ -14,11 +14,19 @@ from typing import Any
 
 import pytest
 import torch
-from small import HaltError, halt_at, hashes, losses, same_run, small_recipe, write_corpus
 
-from saccade.train.checkpoint import load_newest
 from saccade.train.recipe import save_recipe
 from saccade.train.run import train
+from saccade.train.storage.checkpoint import load_newest
+from tests.train.small import (
+    HaltError,
+    halt_at,
+    hashes,
+    losses,
+    same_run,
+    small_recipe,
+    write_corpus,
+)
 
 pytestmark = pytest.mark.slow
 

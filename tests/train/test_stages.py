@@ -12,11 +12,11 @@ from saccade.errors import ConfigError
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import DvaeConfig
 from saccade.tasks.reconstruction.task import Reconstruction
-from saccade.train.checkpoint import read_tensors
 from saccade.train.events import Note, Update
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
+from saccade.train.storage.checkpoint import read_tensors
 
 pytestmark = pytest.mark.slow  # every test trains two models
 

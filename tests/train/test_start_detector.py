@@ -11,7 +11,7 @@ from saccade.tasks.detection import data
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
 from tests.models.detection.twins import SMALL, DetrTwins
 from tests.train.small import train_noting
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file, save_file
-from small import ignore, small_language, small_recipe, train_noting, write_corpus
 
 from saccade.app.cli.train import parse_options
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import CheckpointError, ConfigError, SaccadeError
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Preparation
@@ -20,8 +19,9 @@ from saccade.tasks.tokenizer import trained_tokenizer
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.recipes import recipe as recipe_named
 from saccade.train.run import train
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
 from tests.data.tokenizers_made import TEXTS, bert_like, gpt_like, write_byte_pairs
+from tests.train.small import ignore, small_language, small_recipe, train_noting, write_corpus
 
 FIRST = "we eat bread and they drink water\n" * 40
 OTHER = "they read a book about the bread that we eat\n" * 40

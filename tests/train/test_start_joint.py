@@ -9,7 +9,6 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
-from small import ignore, train_noting
 
 from saccade.errors import CheckpointError
 from saccade.models.joint.config import VilbertConfig
@@ -28,9 +27,10 @@ from saccade.tasks.masked.task import MaskedSettings
 from saccade.train.recipe import Recipe
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
 from tests.data.tokenizers_made import bert_like
 from tests.models.encoders import rows_of, types_of
+from tests.train.small import ignore, train_noting
 
 HF: Any = transformers
 SMALL = VilbertConfig(

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from saccade.train.average import Average
+from saccade.train.optimizers.average import Average
 from saccade.train.statistics import Statistics
 from tests.launches import launches
 

@@ -17,15 +17,16 @@ from typing import Any
 
 import torch
 import torch._dynamo  # what the first optimizer would import, once for all lives
-from small import small_recipe
 
 from saccade.tasks.translation.task import Translation
-from saccade.train import checkpoint, files, fit, run
-from saccade.train.average import Average
-from saccade.train.checkpoint import Checkpoint
+from saccade.train import fit, run
 from saccade.train.events import Note, Update
 from saccade.train.fit import Trainer
-from saccade.train.log import Log
+from saccade.train.optimizers.average import Average
+from saccade.train.storage import checkpoint, files
+from saccade.train.storage.checkpoint import Checkpoint
+from saccade.train.storage.log import Log
+from tests.train.small import small_recipe
 
 Patch = Callable[[int, int], None]
 

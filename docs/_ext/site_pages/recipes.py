@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saccade.tasks import kind_of
-from saccade.train.memory import count_parameters
+from saccade.train.devices.memory import count_parameters
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import MEASURED, RECIPES
 

@@ -16,7 +16,7 @@ from saccade.app.bench.sentences import SentencePairs, numbered, word
 from saccade.app.bench.settings import LENGTHS, TRANSFORMERS, BenchSettings, Entries, Size
 from saccade.blocks.inference.affine import Precision
 from saccade.config import check_positive
-from saccade.data.vocabulary import CONTROL
+from saccade.data.tokens.vocabulary import CONTROL
 from saccade.models.text.transformer import Transformer, TransformerConfig
 
 PEERS = ("huggingface", "ctranslate2", "ctranslate2-int8")

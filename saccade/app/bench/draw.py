@@ -14,7 +14,7 @@ from saccade.app.bench.ours import drawn_images
 from saccade.app.bench.peers import dalle as peers
 from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.settings import Entries, RaceSettings
-from saccade.data.vocabulary import CONTROL
+from saccade.data.tokens.vocabulary import CONTROL
 from saccade.errors import ConfigError
 from saccade.models.image_tokens.dalle import Dalle, DalleConfig
 from saccade.tasks.text_to_image.task import FRAME

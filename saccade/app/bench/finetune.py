@@ -26,7 +26,7 @@ from saccade.tasks.understanding.task import Understanding
 from saccade.train.recipe import Recipe
 from saccade.train.run import make_task, train
 from saccade.train.settings import TrainSettings
-from saccade.train.start import adopted, check_start, start
+from saccade.train.starting.start import adopted, check_start, start
 
 TRAINER = "trainer"
 WARMUP = 0.1  # of all updates

@@ -18,7 +18,7 @@ from saccade.app.bench.peers.vilbert import PlainPretraining, PlainVilbert, copy
 from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.settings import Entries, RaceSettings
 from saccade.config import check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import WHOLE, RegionRows, SeenRegions

@@ -16,7 +16,7 @@ from saccade.attention.look.observe import observe
 from saccade.attention.look.view import View
 from saccade.config import check_positive
 from saccade.errors import ConfigError
-from saccade.train.distributed import choose_device
+from saccade.train.devices.distributed import choose_device
 
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 LARGEST_DENSE = {"cuda": 60 << 30, "cpu": 4 << 30}  # bytes that eager attention may take

@@ -27,7 +27,7 @@ from saccade.tasks.detection.matching import TrueObjects, Weights, match
 from saccade.tasks.text_to_image.data import TextToImageSettings
 from saccade.tasks.text_to_image.drawer import Drawing, Drawn, ImageDrawer
 from saccade.tasks.translation.translator import Translator
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
 

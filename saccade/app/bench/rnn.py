@@ -16,7 +16,7 @@ from saccade.app.bench.sentences import SentencePairs, translation_task
 from saccade.app.bench.settings import LENGTHS, BenchSettings, Entries, Size
 from saccade.blocks.inference.affine import Precision
 from saccade.config import check_positive
-from saccade.data.vocabulary import CONTROL
+from saccade.data.tokens.vocabulary import CONTROL
 from saccade.models.text.rnn_attention import RnnAttention, RnnAttentionConfig
 
 PEERS = ("loop",)

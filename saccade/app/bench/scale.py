@@ -15,11 +15,11 @@ from saccade.errors import ConfigError
 from saccade.models import PRESETS
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Task
-from saccade.train.distributed import World, alone
+from saccade.train.devices.distributed import World, alone
+from saccade.train.devices.sharding import WeightLayout
 from saccade.train.events import Update
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
-from saccade.train.sharding import WeightLayout
 
 LARGE = {"cuda": "gpt2-xl", "cpu": "gpt-nano"}
 SMALL = {"cuda": "gpt2", "cpu": "gpt-nano"}
@@ -168,6 +168,6 @@ class ScaleBench(RaceSettings):
 
 
 def _split_alone(world: World) -> WeightLayout:
-    from saccade.train.split_weights import SplitWeights  # takes a second to import
+    from saccade.train.devices.split_weights import SplitWeights  # takes a second to import
 
     return SplitWeights(world, 1)

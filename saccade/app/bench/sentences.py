@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.batches import pad
-from saccade.data.vocabulary import CONTROL, OURS, Vocabulary
+from saccade.data.batching.batches import pad
+from saccade.data.tokens.vocabulary import CONTROL, OURS, Vocabulary
 from saccade.tasks.base import Preparation, Task
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.masked.task import MaskedLanguageModelling, MaskedSettings

@@ -15,7 +15,7 @@ from saccade.blocks.inference.affine import Precision
 from saccade.config import ModelConfig, check_positive
 from saccade.errors import ConfigError
 from saccade.models.text.transformer import TransformerConfig
-from saccade.train.distributed import choose_device
+from saccade.train.devices.distributed import choose_device
 
 Config = TypeVar("Config", bound=ModelConfig)
 Entries = tuple[Workload, Iterable[Contender]]  # what is raced, and who takes part

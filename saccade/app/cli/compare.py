@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 
 from saccade.app.cli.inputs import say_written
-from saccade.app.cli.learning_curves import describe_curve, draw_learning, print_curves
 from saccade.app.cli.output import counting, print_json, show_table, tell, warnings_said
+from saccade.app.cli.scores.curves import describe_curve, draw_learning, print_curves
 from saccade.app.compare.curves import curves_of, read_curve
 from saccade.app.compare.runs import SERIES, SIZES, FinishedRun, SeedGroup, points_of, read_finished
 from saccade.app.compare.seeds import ComparedRun, data_titles

@@ -10,7 +10,7 @@ from saccade.app.cli.output import counting, say, tell, tell_drawing
 from saccade.app.cli.pace import duration
 from saccade.app.cli.serve import serve_command
 from saccade.app.cli.train import run_training
-from saccade.app.kinds.translation import TranslationModel, evaluate
+from saccade.app.kinds.translation.kind import TranslationModel, evaluate
 from saccade.app.look.draw.terminal import terminal
 from saccade.data.lingua import LinguaSettings
 from saccade.models.text.rnn_attention import RnnAttentionConfig

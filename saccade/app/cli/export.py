@@ -8,7 +8,7 @@ import tyro
 from saccade.app.cli.output import busy, print_json, say, tell
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.make import Target, export_run
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 
 
 def export_command(

@@ -24,7 +24,7 @@ from saccade.app.figures.side_by_side import fitting_jobs, train_side_by_side
 from saccade.app.figures.workshop import Workshop
 from saccade.errors import ConfigError
 from saccade.printable import printable
-from saccade.train.distributed import choose_device
+from saccade.train.devices.distributed import choose_device
 
 EVERY = "all"
 

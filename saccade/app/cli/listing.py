@@ -11,10 +11,10 @@ from rich.table import Table
 
 from saccade.app.cli.output import print_json, say, show_table, tell
 from saccade.models import PRESETS, family
-from saccade.train.folder import RunFolder, changes
-from saccade.train.memory import count_parameters
+from saccade.train.devices.memory import count_parameters
 from saccade.train.recipe import Recipe, save_recipe, shown, to_table
 from saccade.train.recipes import MEASURED, RECIPES, recipe
+from saccade.train.storage.folder import RunFolder, changes
 
 
 def list_command(*, json: bool = False) -> None:

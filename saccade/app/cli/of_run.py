@@ -11,7 +11,7 @@ from saccade.app.kinds import HOMES, kind_for, kind_named
 from saccade.app.kinds.base import Kind
 from saccade.errors import ConfigError, RunError
 from saccade.tasks.images import keep_in
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 
 RAY = "--ray"
 HELP = """usage: saccade {verb} RUN … [OPTIONS]

@@ -10,12 +10,12 @@ from saccade.app.cli.options import parse, value_of
 from saccade.app.cli.output import busy, print_json, say, show_help, show_table
 from saccade.app.cli.train import HELP_ASKED, M, T, run_folder
 from saccade.errors import ConfigError
-from saccade.train.hardware import Hardware
+from saccade.train.devices.hardware import Hardware
 from saccade.train.plan import Plan, make_plan
 from saccade.train.recipe import Recipe
 from saccade.train.recipes import recipe
 from saccade.train.settings import TrainSettings
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
 
 HELP = """usage: saccade plan RECIPE [OPTIONS]
 

@@ -22,7 +22,7 @@ from saccade.train.recipes import RECIPES, recipe
 from saccade.train.resume import move_aside
 from saccade.train.run import TrainingOutcome, train
 from saccade.train.settings import TrainSettings
-from saccade.train.start import adopted
+from saccade.train.starting.start import adopted
 
 M = TypeVar("M", bound=ModelConfig)
 T = TypeVar("T", bound=TaskSettings)

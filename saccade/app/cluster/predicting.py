@@ -33,14 +33,14 @@ from saccade.app.kinds.image_files import (
 )
 from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.steps import PredictJob, Steps
-from saccade.data.blocks import blocks
+from saccade.data.batching.blocks import blocks
 from saccade.data.images.given import pixels_of
 from saccade.data.readers.text.find import find_texts
 from saccade.data.readers.text.lines import PACKED
 from saccade.data.readers.text.read import text_rows
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError, SaccadeError
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 
 BATCH = {"text": 256, "image": 32}  # rows that a worker answers together
 STORED, STORED_CHARACTERS = 2_048, 1_000_000  # of texts that go into Ray's store together

@@ -11,9 +11,9 @@ from typing import Any
 
 from saccade.app.cluster.connect import RaySettings, connected, ray_module
 from saccade.errors import TrainingError
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.run import train
+from saccade.train.storage.folder import RunFolder
 
 RESTARTS = 3  # after a worker was lost, from the last checkpoint
 

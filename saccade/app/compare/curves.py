@@ -14,9 +14,9 @@ from typing import NamedTuple
 from saccade.app.compare.seeds import by_seed, shared_name
 from saccade.errors import ConfigError, RunError
 from saccade.printable import printable
-from saccade.train.folder import RunFolder
-from saccade.train.log import read_validations
 from saccade.train.recipe import Recipe
+from saccade.train.storage.folder import RunFolder
+from saccade.train.storage.log import read_validations
 
 
 @dataclass(frozen=True)

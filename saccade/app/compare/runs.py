@@ -14,10 +14,10 @@ from saccade.app.compare.seeds import by_seed, shared_name
 from saccade.errors import ConfigError, RunError
 from saccade.models import series
 from saccade.printable import printable
-from saccade.train.folder import RunFolder
-from saccade.train.memory import count_parameters
+from saccade.train.devices.memory import count_parameters
 from saccade.train.recipe import Recipe
-from saccade.train.scores import kept_scores
+from saccade.train.storage.folder import RunFolder
+from saccade.train.storage.scores import kept_scores
 
 # Forward, and twice as much backward; a multiply-add is two operations.
 PASSES, OPERATIONS = 3, 2

@@ -17,7 +17,7 @@ from saccade.app.export.folder import require
 from saccade.app.export.graphs import FURTHEST
 from saccade.blocks.positions import FixedPositions, make_positions
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.transformer import TransformerConfig

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from saccade.app.export.folder import require
-from saccade.data.batches import Batches
+from saccade.data.batching.batches import Batches
 from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Hypothesis

@@ -13,7 +13,8 @@ from typing import Any
 from safetensors import SafetensorError
 
 from saccade.errors import CheckpointError, ConfigError, WriteError
-from saccade.train.files import (
+from saccade.train.recipe import to_table
+from saccade.train.storage.files import (
     clear,
     explain,
     read_json,
@@ -22,8 +23,7 @@ from saccade.train.files import (
     sync_folder,
     write_synced,
 )
-from saccade.train.folder import RunFolder
-from saccade.train.recipe import to_table
+from saccade.train.storage.folder import RunFolder
 
 CARD = "saccade.json"
 LAYOUT = 3  # raised when what an export holds changes, so that old ones are made anew

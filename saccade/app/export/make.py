@@ -18,8 +18,8 @@ from saccade.app.export.folder import (
 from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Exporter, LoadedRun
 from saccade.errors import ConfigError, RunError
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
+from saccade.train.storage.folder import RunFolder
 
 Target = Literal["ctranslate2", "onnx", "huggingface", "timm"]
 

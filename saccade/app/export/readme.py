@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from saccade.app.export.graphs import Slot
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 
 _TOKENS = """`tokenizer.json` is read by the `tokenizers` package. Some numbers are control tokens:
 {pad} fills up, {start} starts a text, {end} ends it, {unknown} is an unknown word."""

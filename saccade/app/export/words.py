@@ -8,7 +8,7 @@ from saccade.app.export import ctranslate2 as to_ctranslate2
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.readme import ctranslate2_readme, onnx_readme
 from saccade.app.kinds.base import Exporter, LoadedRun
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.tokenizer import TOKENIZER
 from saccade.train.recipe import Recipe
 

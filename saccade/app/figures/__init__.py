@@ -1,6 +1,7 @@
 """The claims of the lectures, each measured by a file of its own."""
 
-from saccade.app.figures import (
+from saccade.app.figures.claim import LectureClaim
+from saccade.app.figures.claims import (
     c01_bottleneck,
     c02_alignment,
     c03_scaling,
@@ -16,7 +17,6 @@ from saccade.app.figures import (
     c13_pretraining,
     c14_reasons,
 )
-from saccade.app.figures.claim import LectureClaim
 
 CLAIMS: dict[str, LectureClaim] = {
     "C1": c01_bottleneck.CLAIM,

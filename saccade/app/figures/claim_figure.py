@@ -14,7 +14,7 @@ from saccade.app.look.draw.canvas import Canvas
 from saccade.app.look.draw.figure import save_by_ending
 from saccade.errors import ConfigError
 from saccade.printable import printable
-from saccade.train.distributed import choose_device
+from saccade.train.devices.distributed import choose_device
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from saccade.app.cli.train import parse_options, run_training
 from saccade.app.compare.runs import check_finished
 from saccade.errors import RunError
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import to_table
 from saccade.train.recipes import recipe
 from saccade.train.stopping import Stopped
+from saccade.train.storage.folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from saccade.app.figures.page import page_of
 from saccade.app.figures.workshop import Workshop
 from saccade.app.look.draw.figure import write
 from saccade.errors import WriteError
-from saccade.train.distributed import choose_device
+from saccade.train.devices.distributed import choose_device
 
 PAGE = "figures.html"
 

@@ -1,4 +1,4 @@
-"""Every kind of work as the app uses it: a file for each, and its line in this dict."""
+"""Every kind of work as the app uses it: a folder for each, and its line in this dict."""
 
 from importlib import import_module
 
@@ -7,21 +7,21 @@ from saccade.tasks import kind_of
 from saccade.tasks.base import TaskSettings
 
 HOMES: dict[str, str] = {  # where each has its KIND; imported when a run of that kind is met
-    "translation": "saccade.app.kinds.translation",
-    "language": "saccade.app.kinds.language",
-    "captioning": "saccade.app.kinds.captioning",
-    "classification": "saccade.app.kinds.classification",
-    "detection": "saccade.app.kinds.detection",
-    "masked": "saccade.app.kinds.masked",
-    "understanding": "saccade.app.kinds.understanding",
-    "answering": "saccade.app.kinds.answering",
-    "fitting": "saccade.app.kinds.fitting",
-    "referring": "saccade.app.kinds.referring",
-    "choosing": "saccade.app.kinds.choosing",
-    "joint": "saccade.app.kinds.joint",
-    "reconstruction": "saccade.app.kinds.reconstruction",
-    "matching": "saccade.app.kinds.matching",
-    "text-to-image": "saccade.app.kinds.text_to_image",
+    "translation": "saccade.app.kinds.translation.kind",
+    "language": "saccade.app.kinds.language.kind",
+    "captioning": "saccade.app.kinds.captioning.kind",
+    "classification": "saccade.app.kinds.classification.kind",
+    "detection": "saccade.app.kinds.detection.kind",
+    "masked": "saccade.app.kinds.masked.kind",
+    "understanding": "saccade.app.kinds.understanding.kind",
+    "answering": "saccade.app.kinds.joint.answering",
+    "fitting": "saccade.app.kinds.joint.fitting",
+    "referring": "saccade.app.kinds.joint.referring",
+    "choosing": "saccade.app.kinds.joint.choosing",
+    "joint": "saccade.app.kinds.joint.pretraining",
+    "reconstruction": "saccade.app.kinds.reconstruction.kind",
+    "matching": "saccade.app.kinds.matching.kind",
+    "text-to-image": "saccade.app.kinds.text_to_image.kind",
 }
 
 

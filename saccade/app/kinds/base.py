@@ -18,9 +18,9 @@ from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
 from saccade.printable import printable
 from saccade.tasks.base import TaskSettings
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
-from saccade.train.scores import keep_scores
+from saccade.train.storage.folder import RunFolder
+from saccade.train.storage.scores import keep_scores
 
 Chosen = TypeVar("Chosen", bound=TaskSettings)
 Takes = Literal["text", "image"]

@@ -9,7 +9,7 @@ from typing import Literal
 
 from PIL import Image
 
-from saccade.app.kinds.detecting import ObjectsPrediction
+from saccade.app.kinds.detection.model import ObjectsPrediction
 from saccade.app.look.draw.boxes import DrawnBox, draw_boxes
 from saccade.app.look.draw.figure import write
 from saccade.data.images.given import pixels_of

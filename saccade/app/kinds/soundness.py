@@ -8,7 +8,7 @@ import torch
 
 from saccade.app.kinds.base import LoadedRun
 from saccade.config import WordModelConfig
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import RunError
 from saccade.printable import printable
 from saccade.tasks.tokenizer import TOKENIZER

@@ -7,10 +7,10 @@ from itertools import accumulate
 from saccade.app.look.document import AxisEntry, GridEntry
 from saccade.attention.axes import Axis
 from saccade.data.images.lattice import Lattice
-from saccade.data.pieces import token_labels
-from saccade.data.reading import Reading
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import Span, word_spans
+from saccade.data.tokens.pieces import token_labels
+from saccade.data.tokens.reading import Reading
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import Span, word_spans
 
 SHORT = {"<start of text>": "<start>", "<end of text>": "<end>", "<unknown word>": "<unknown>"}
 

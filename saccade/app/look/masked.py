@@ -20,7 +20,7 @@ from saccade.app.look.matrix import (
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, site_entry, text_sites
 from saccade.attention.look.watching import sites
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.masked.blanks import BLANK, BlankText
 from saccade.tasks.masked.filler import BlankFiller
 from saccade.tasks.masked.watched import ROLLOUT, rolled_out, watched_text

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 from tokenizers import Tokenizer
 
 from saccade.app.look import axis
-from saccade.data.pieces import token_labels, token_spans
+from saccade.data.tokens.pieces import token_labels, token_spans
 from saccade.errors import ConfigError
 
 

@@ -6,8 +6,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from saccade.app.look.axis import special_name, text_axis
 from saccade.app.look.document import AxisEntry, CandidateEntry, LookEntry, SiteEntry
-from saccade.data.pieces import PART
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.pieces import PART
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.decode.beam import Beam
 from saccade.decode.engine import Decoding
 from saccade.decode.protocol import Candidate, OnStep

@@ -19,7 +19,7 @@ from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.app.look.site import SiteBudget, sides, text_sites
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.watching import sites
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
 from saccade.tasks.translation.teacher_forced import teacher_forced_translation

@@ -12,7 +12,7 @@ from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.worker import Worker
 from saccade.errors import ConfigError, RunError
 from saccade.models import family
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 
 
 class ServedRun:

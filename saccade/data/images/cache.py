@@ -24,11 +24,17 @@ import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor
 
+from saccade.data.files.journalled_files import (
+    FileShard,
+    Notes,
+    ShardNote,
+    whole_shards,
+    write_shards,
+)
+from saccade.data.files.whole_folders import INDEX, sealed_index, whole_folder
 from saccade.data.images.decode import ImageError, decode
 from saccade.data.images.members import Member
 from saccade.data.images.square import Fit, fit_square
-from saccade.data.journalled_files import FileShard, Notes, ShardNote, whole_shards, write_shards
-from saccade.data.whole_folders import INDEX, sealed_index, whole_folder
 from saccade.errors import ConfigError, DataError, WriteError
 
 VERSION = 3  # of what is stored, and of how it is made

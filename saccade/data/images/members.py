@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
-from saccade.data.unpacking import refuse_bomb
+from saccade.data.files.unpacking import refuse_bomb
 from saccade.errors import DataError
 from saccade.printable import printable
 from saccade.regular import regular_file

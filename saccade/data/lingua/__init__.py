@@ -30,8 +30,8 @@ _PATIENCE = 100  # attempts at one length before another is drawn
 class AlignedPair:
     """A sentence, its translation, and which words render which.
 
-    Links are (source word, target word), counted as `saccade.data.words.words` splits the texts.
-    `possible` contains `sure`.
+    Links are (source word, target word), counted as `saccade.data.tokens.words.words` splits the
+    texts. `possible` contains `sure`.
     """
 
     source: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from saccade.data.packed_rows import Repeats
+from saccade.data.batching.packed_rows import Repeats
 from saccade.errors import ConfigError, DataError
 from saccade.printable import printable
 

@@ -28,7 +28,7 @@ from saccade.blocks.positions import Added, FixedPositions, GridPositions, sinus
 from saccade.blocks.residual import ResidualKind
 from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.caption.captioner import (
     IMAGE_GRID,

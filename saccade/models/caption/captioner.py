@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from saccade.attention.axes import Axis
 from saccade.blocks.output import OutputLayer
 from saccade.config import WordModelConfig
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.vision.encoders import encoder_config
 from saccade.models.vision.grid_encoder import GridEncoder

@@ -16,7 +16,7 @@ from saccade.blocks.dropout import Dropout
 from saccade.blocks.output import OutputLayer, Readout
 from saccade.blocks.recurrent.rnn import CellKind, Rnn, RnnState
 from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.caption.captioner import Captioner, CaptionerConfig, CaptionHidden
 from saccade.models.text.stepwise import StepState, packed
 from saccade.models.vision.grid_encoder import GridEncoder

@@ -26,14 +26,9 @@ from saccade.blocks.recurrent.attending_rnn import AttendedSteps, LoopWeights, a
 from saccade.blocks.recurrent.memory import AttentionMemory, look
 from saccade.blocks.recurrent.rnn import Rnn, RnnState
 from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
-from saccade.models.caption.captioner import (
-    Captioner,
-    CaptionerConfig,
-    CaptionHidden,
-    Glances,
-)
+from saccade.models.caption.captioner import Captioner, CaptionerConfig, CaptionHidden, Glances
 from saccade.models.inference.recurrent import PackedStep, RecurrentDecoding, StateSizes, Stepped
 from saccade.models.vision.grid_encoder import GridEncoder
 
@@ -386,9 +381,8 @@ class ShowAttendTell(Captioner):
         def prepare(memory: AttentionMemory) -> AttentionMemory:
             return memory._replace(keys=2 * memory.keys)
 
-        sizes = StateSizes(
-            len(score), self.image_encoder.channels, self.rnn.width, 1, has_cell=True
-        )
+        values = self.image_encoder.channels
+        sizes = StateSizes(len(score), values, self.rnn.width, 1, has_cell=True)
         return PackedStep(step, table, prepare, sizes)
 
 

@@ -23,7 +23,7 @@ from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.mlp import quick_gelu
 from saccade.blocks.positions import Added, LearnedPositions
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.joint.contrast import first_log_scale, scale_of, scaled_cosines, unit
 from saccade.models.text.text_encoder import state_read

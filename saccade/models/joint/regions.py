@@ -10,9 +10,9 @@ from saccade.attention.axes import Axis
 from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.segments import Segments
 from saccade.blocks.dropout import Dropout
+from saccade.data.batching.rows import Rows, few
 from saccade.data.boxes import area
 from saccade.data.images.constants import constant
-from saccade.data.rows import Rows, few
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.vision.grid_encoder import GridEncoder
 

@@ -20,7 +20,7 @@ from saccade.blocks.encoder import EncoderLayer
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.config import ModelConfig
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.joint.co_attention import REGIONS, CoAttention
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.contrast import first_log_scale, scale_of, scaled_cosines, unit

@@ -3,7 +3,7 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.joint.clip import Clip
 from saccade.models.joint.contrast import scaled_cosines, unit
 from saccade.models.text.text_encoder import place_read

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.data.foreign_tokenizer import read_tokenizer
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.foreign_tokenizer import read_tokenizer
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.text.foreign import (
     ForeignEncoderConfig,

@@ -24,7 +24,7 @@ from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import LearnedPositions
 from saccade.blocks.stack import WholeSequences, run_blocks
 from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.text.text_encoder import (
     ReadingPlace,

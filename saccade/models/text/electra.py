@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from saccade.attention.kernels.train.linear import Linear
 from saccade.blocks.output import OutputLayer
 from saccade.config import ModelConfig, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.text.bert import (
     Bert,

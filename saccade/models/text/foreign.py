@@ -23,8 +23,8 @@ from saccade.attention.kernels.train.linear import Linear
 from saccade.attention.parameters import FREE, TABLE, Role
 from saccade.blocks.dropout import Dropout
 from saccade.config import ModelConfig, check_fraction
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import refused_as
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.vocabulary import refused_as
 from saccade.errors import ConfigError
 from saccade.models.text.bert import initialise
 from saccade.models.text.text_encoder import (

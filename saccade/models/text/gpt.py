@@ -17,7 +17,7 @@ from saccade.blocks.mlp import gelu_tanh
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added, LearnedPositions
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.inference.cached_decoder import CachedDecoder, Encoded
 from saccade.models.text.word_decoder import DecoderState, WordDecoder

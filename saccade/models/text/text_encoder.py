@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from saccade.config import WordModelConfig, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 
 HeadKind = Literal["words", "text", "tokens", "replaced"]
 ReadingPlace = Literal["first", "last", "mean"]

@@ -26,7 +26,7 @@ from saccade.blocks.positions import Added, PositionKind, make_positions
 from saccade.blocks.residual import NormKind, ResidualKind
 from saccade.blocks.stack import WholeSequences, packable, run_blocks, stack_for, sublayers
 from saccade.config import ModelConfig, WordModelConfig, check_fraction, check_positive
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.inference.cached_decoder import CachedDecoder, Encoded, decoding_dtype
 from saccade.models.text.word_decoder import DecoderState, WordDecoder

@@ -17,7 +17,7 @@ from saccade.blocks.inference.memories import SourceKeys
 from saccade.blocks.output import OutputLayer
 from saccade.blocks.positions import Added
 from saccade.blocks.stack import WholeSequences, run_blocks
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 
 
 @dataclass

@@ -12,12 +12,12 @@ from saccade.attention.axes import Axis
 from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.looking import Trace, looking
 from saccade.attention.look.watching import sites
-from saccade.data.batches import pad
+from saccade.data.batching.batches import pad
 from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.lattice import Lattice
 from saccade.data.images.square import fit_square
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import word_spans
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
 from saccade.errors import ConfigError

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
+from saccade.data.batching.packed_rows import RowParts, SomeRows
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
-from saccade.data.packed_rows import RowParts, SomeRows
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.read import image_splits, read_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import Scene, ShapesSettings
-from saccade.data.vocabulary import Level
+from saccade.data.tokens.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.outcomes import read_groups
 from saccade.models.protocol import ShowsAttention

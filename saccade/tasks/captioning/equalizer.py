@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.metrics.captioning import caption_words
 from saccade.metrics.outcomes import WordGroup, read_groups

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.blocks.output import OutputLayer
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.caption.captioner import CaptionHidden
 from saccade.models.caption.show_attend_tell import Baseline
 from saccade.tasks.captioning.data import HardSettings

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from saccade.data.images.lattice import Lattice
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 from saccade.decode.engine import Decoding
 from saccade.metrics.outcomes import read_groups
 from saccade.metrics.pointing import mass_inside, points_at, widened

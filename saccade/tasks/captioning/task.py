@@ -11,9 +11,9 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from saccade.config import ModelConfig
-from saccade.data.ragged import Sequences
-from saccade.data.rows import FILLER, Rows, with_token
-from saccade.data.vocabulary import SpecialTokens, Vocabulary
+from saccade.data.batching.ragged import Sequences
+from saccade.data.batching.rows import FILLER, Rows, with_token
+from saccade.data.tokens.vocabulary import SpecialTokens, Vocabulary
 from saccade.errors import DataError
 from saccade.metrics.outcomes import read_groups
 from saccade.models.caption.captioner import Captioner, CaptionHidden

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
-from saccade.data.held_out import held_out
+from saccade.data.batching.held_out import held_out
+from saccade.data.batching.packed_rows import SomeRows
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
-from saccade.data.packed_rows import SomeRows
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.labels import (
     LabelColumns,

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
+from saccade.data.batching.packed_rows import SomeRows
 from saccade.data.boxes import to_corners
 from saccade.data.images.cache import CacheSettings
 from saccade.data.objects import NamedBox, ObjectRows, Objects
-from saccade.data.packed_rows import SomeRows
 from saccade.data.readers.images.annotated import box_class_names, box_splits, read_boxes
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.rows import ImageRow

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from saccade.data.batching.rows import BatchShape, Rows
 from saccade.data.images.constants import constant
-from saccade.data.rows import BatchShape, Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert

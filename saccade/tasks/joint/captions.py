@@ -3,8 +3,8 @@
 from operator import attrgetter
 
 from saccade.data import shapes
+from saccade.data.batching.packed_rows import RowParts
 from saccade.data.images.members import Member
-from saccade.data.packed_rows import RowParts
 from saccade.data.readers.images.rows import ImageRow
 from saccade.tasks.base import Progress
 from saccade.tasks.captioning.data import (

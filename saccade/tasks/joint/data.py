@@ -12,13 +12,13 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_positive
 from saccade.data import shapes
+from saccade.data.batching.kept_rows import KeptRows
 from saccade.data.boxes import to_corners
 from saccade.data.images.members import Member
 from saccade.data.images.regions import fitted_boxes
 from saccade.data.images.square import Fit
-from saccade.data.kept_rows import KeptRows
 from saccade.data.shapes import Scene, ShapesSettings
-from saccade.data.vocabulary import Level
+from saccade.data.tokens.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.models.joint.config import RegionKind, VilbertConfig
 from saccade.printable import printable

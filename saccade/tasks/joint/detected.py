@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from saccade.data.batching.kept_rows import KeptRows, Rows, kept_rows
 from saccade.data.boxes import to_corners
 from saccade.data.images.cache import CacheSettings, decoded, fingerprint
 from saccade.data.images.decode import ImageError
 from saccade.data.images.members import Member
 from saccade.data.images.square import Fit
-from saccade.data.kept_rows import KeptRows, Rows, kept_rows
 from saccade.data.readers.images.boxes.rows import header_size
 from saccade.data.readers.images.region_files import LEAST, MOST
 from saccade.errors import ConfigError, DataError, WriteError

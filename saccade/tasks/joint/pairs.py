@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
+from saccade.data.batching.rows import Rows
 from saccade.data.images.given import AnyImage, size_of
 from saccade.data.images.regions import unfitted_boxes
-from saccade.data.reading import Reading
-from saccade.data.rows import Rows
+from saccade.data.tokens.reading import Reading
 from saccade.errors import ConfigError, DataError
 from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Streams

@@ -12,7 +12,7 @@ from saccade.attention.look.glance import Keep
 from saccade.attention.look.looking import looking
 from saccade.data.images.lattice import Lattice
 from saccade.data.shapes import Scene
-from saccade.data.words import word_spans
+from saccade.data.tokens.words import word_spans
 from saccade.errors import ConfigError
 from saccade.metrics.pointing import points_at
 from saccade.models.joint.co_attention import REGIONS

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.reading import Reading
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.reading import Reading
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.printable import printable
 

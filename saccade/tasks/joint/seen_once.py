@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.data.kept_rows import KeptRows, Rows, kept_rows
+from saccade.data.batching.kept_rows import KeptRows, Rows, kept_rows
 from saccade.models.joint.vilbert import Vilbert
 from saccade.models.weights_digest import weights_digest
 from saccade.tasks.base import Progress

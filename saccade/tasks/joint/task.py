@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import Deciding, Preparation, Progress, each_told, silent

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+from saccade.data.batching.rows import Rows
 from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.regions import fitted_boxes
 from saccade.data.images.square import fit_square
-from saccade.data.reading import Reading
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.reading import Reading
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import OpenRun, no_runs
 from saccade.tasks.joint.batch import Glimpse

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from saccade.data.answers import AnswerSet
-from saccade.data.reading import Reading
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.reading import Reading
 from saccade.errors import ConfigError, DataError
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams

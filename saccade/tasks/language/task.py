@@ -14,10 +14,10 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
-from saccade.data.batches import Batches, epoch_draws
-from saccade.data.ragged import Sequences
-from saccade.data.rows import Rows, with_token
-from saccade.data.vocabulary import Level, SpecialTokens
+from saccade.data.batching.batches import Batches, epoch_draws
+from saccade.data.batching.ragged import Sequences
+from saccade.data.batching.rows import Rows, with_token
+from saccade.data.tokens.vocabulary import Level, SpecialTokens
 from saccade.errors import DataError
 from saccade.models.protocol import LanguageNetwork, Packable
 from saccade.tasks.base import (

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.ragged import Sequences
+from saccade.data.batching.ragged import Sequences
 
 
 class TokenStream:

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.data.batches import pad
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.batches import pad
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Hypothesis, OnStep
 from saccade.errors import ConfigError, DataError

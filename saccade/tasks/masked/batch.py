@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from saccade.data.batches import Batches
-from saccade.data.rows import Rows
+from saccade.data.batching.batches import Batches
+from saccade.data.batching.rows import Rows
 from saccade.tasks.base import MakeBatching
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.epochs import EpochOrder

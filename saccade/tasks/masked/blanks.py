@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import Span
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import Span
 from saccade.errors import ConfigError, DataError
 from saccade.printable import printable
 

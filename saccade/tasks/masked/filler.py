@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import FillsWords, ReplacesWords
 from saccade.printable import printable

@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from saccade.data.batching.ragged import Ragged
+from saccade.data.batching.rows import with_token
 from saccade.data.images.counter_random import uniform
-from saccade.data.ragged import Ragged
-from saccade.data.reading import Template, TemplatePlace
-from saccade.data.rows import with_token
-from saccade.data.streamed_encoding import encode_ragged
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.reading import Template, TemplatePlace
+from saccade.data.tokens.streamed_encoding import encode_ragged
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 
 NEXT = 8  # the stream of random numbers that decides what follows a text

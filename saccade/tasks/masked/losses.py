@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.protocol import FillsWords, ReplacesWords
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
 from saccade.tasks.masked.batch import MaskedBatch

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from saccade.data.images.counter_random import uniform_at
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.tasks.masked.framed import FramedTexts, TextRows
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_positive
 from saccade.data import lingua
-from saccade.data.ragged import Ragged, Sequences
-from saccade.data.vocabulary import Level, Vocabulary
+from saccade.data.batching.ragged import Ragged, Sequences
+from saccade.data.tokens.vocabulary import Level, Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import FillsWords, ReplacesWords
 from saccade.models.text.electra import ElectraConfig

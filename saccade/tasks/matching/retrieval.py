@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.joint.clip import Clip
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.joint.batch import SightedTexts

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.square import fit_square
-from saccade.data.reading import Reading
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.reading import Reading
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.joint.clip import Clip
 from saccade.models.joint.zero_shot import ImageClasses, TextClasses
 from saccade.tasks.classification.classifier import ImageClassifier

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import shapes
+from saccade.data.batching.packed_rows import SomeRows
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
-from saccade.data.packed_rows import SomeRows
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.plain import plain_image_splits, read_plain_images
 from saccade.data.readers.images.rows import ImageRow

@@ -11,7 +11,7 @@ from torch import Tensor
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data.images.square import Fit
 from saccade.data.shapes import ShapesSettings
-from saccade.data.vocabulary import Level
+from saccade.data.tokens.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import Dvae

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from saccade.data.images.given import AnyImage, pixels_of
 from saccade.data.images.square import fit_square
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.decode.captured import CapturedDecoder
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.guided import Guided, GuidedState

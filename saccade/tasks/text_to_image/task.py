@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
-from saccade.data.bpe_dropout import BpeDropout
+from saccade.data.batching.ragged import Sequences
 from saccade.data.images.counter_random import uniform
-from saccade.data.ragged import Sequences
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.bpe_dropout import BpeDropout
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.models.image_tokens.dalle import Dalle, DalleConfig
 from saccade.models.image_tokens.dvae import Dvae

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from saccade.data.lingua import AlignedPair
-from saccade.data.words import length_in_words
+from saccade.data.tokens.words import length_in_words
 from saccade.decode.engine import Decoding
 from saccade.metrics.alignment import alignment_error_rate, best_links
 from saccade.metrics.translation import AS_ASKED, Tokenize, TranslationScorer, choose_tokenizer

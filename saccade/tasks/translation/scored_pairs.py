@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import compress, count
 from pathlib import Path
 
-from saccade.data.blocks import blocks
+from saccade.data.batching.blocks import blocks
 from saccade.data.lingua import AlignedPair
 from saccade.data.readers import splits, stream_pairs
 from saccade.tasks.translation.task import (

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import lingua
-from saccade.data.batches import Batches
+from saccade.data.batching.batches import Batches
+from saccade.data.batching.ragged import Sequences
+from saccade.data.batching.rows import BatchShape, Rows, with_token
 from saccade.data.lingua import AlignedPair, LinguaSettings
-from saccade.data.ragged import Sequences
 from saccade.data.readers import PairsRead, read_pairs, splits, stream_pairs
-from saccade.data.rows import BatchShape, Rows, with_token
-from saccade.data.streamed_encoding import encode_ragged
-from saccade.data.vocabulary import Level, SpecialTokens, Vocabulary
+from saccade.data.tokens.streamed_encoding import encode_ragged
+from saccade.data.tokens.vocabulary import Level, SpecialTokens, Vocabulary
 from saccade.errors import DataError
 from saccade.models.protocol import Packable, TranslationNetwork
 from saccade.tasks.base import (

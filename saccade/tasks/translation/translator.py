@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from saccade.attention.look.glance import Glance, Keep
 from saccade.attention.look.looking import looking
 from saccade.attention.look.watching import sites
-from saccade.data.batches import pad
-from saccade.data.ragged import Ragged
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import word_spans
+from saccade.data.batching.batches import pad
+from saccade.data.batching.ragged import Ragged
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import word_spans
 from saccade.decode.engine import Decoding, decode
 from saccade.decode.protocol import Candidate, Hypothesis, OnStep
 from saccade.errors import DataError

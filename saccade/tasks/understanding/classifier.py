@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import word_spans
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import word_spans
 from saccade.errors import DataError
 from saccade.models.protocol import ScoresTexts
 from saccade.tasks.base import Progress, silent

@@ -20,7 +20,7 @@ from saccade.data.readers.labelled_texts.read import (
     read_labelled_texts,
 )
 from saccade.data.readers.labelled_texts.rows import LabelledText, TextColumns
-from saccade.data.vocabulary import Level
+from saccade.data.tokens.vocabulary import Level
 from saccade.errors import ConfigError, DataError
 from saccade.metrics.understanding import LOWER_IS_BETTER
 from saccade.models.text.text_encoder import TextEncoderConfig

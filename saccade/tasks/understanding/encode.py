@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.data.ragged import Ragged
-from saccade.data.reading import Reading
-from saccade.data.rows import BatchShape, Rows
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import Span
+from saccade.data.batching.ragged import Ragged
+from saccade.data.batching.rows import BatchShape, Rows
+from saccade.data.tokens.reading import Reading
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import Span
 from saccade.errors import DataError
 from saccade.printable import printable
 

@@ -12,9 +12,9 @@ import numpy as np
 import tokenizers
 import torch
 
-from saccade.data.ragged import Ragged
-from saccade.data.token_shards import Shard, token_shards
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.ragged import Ragged
+from saccade.data.tokens.token_shards import Shard, token_shards
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.base import Progress
 from saccade.tasks.corpus import KEPT_FROM, kept_or_told
 from saccade.tasks.images import cache_folder

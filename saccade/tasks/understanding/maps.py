@@ -20,7 +20,7 @@ from saccade.attention.look.relevance import raising, relevance_through
 from saccade.attention.look.rollout import one_hot, roll
 from saccade.attention.look.view import View
 from saccade.attention.look.watching import sites, watching
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.protocol import ReadsElsewhere, ScoresTexts
 

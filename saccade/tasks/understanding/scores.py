@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from saccade.data.batches import Batches
+from saccade.data.batching.batches import Batches
 from saccade.models.protocol import ScoresTexts
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.understanding.encode import NO_PIECE, EncodedTexts

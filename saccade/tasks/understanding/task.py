@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from saccade.config import ModelConfig
+from saccade.data.batching.rows import BatchShape, Rows
 from saccade.data.images.counter_random import uniform
-from saccade.data.rows import BatchShape, Rows
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import ScoresTexts
 from saccade.models.text.text_encoder import TextEncoderConfig

@@ -9,7 +9,7 @@ from saccade.app.bench.sentences import (
     translation_task,
     word,
 )
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 
 END, PAD, START = OURS.end, OURS.pad, OURS.start
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import saccade
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 from tests.train.small import losses, same_run
 
 pytest.importorskip("ray.train")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.app.cli.learning_curves import draw_learning
+from saccade.app.cli.scores.curves import draw_learning
 from saccade.app.compare.curves import RunCurve, SeedCurve, curves_of, read_curve
 from saccade.app.look.draw.curves import MOST
 from saccade.errors import SaccadeError
@@ -26,8 +26,8 @@ from saccade.tasks.masked.figures import PER_MASKED
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.tasks.understanding.figures import TITLES
-from saccade.train.folder import RunFolder
 from saccade.train.recipes import RECIPES
+from saccade.train.storage.folder import RunFolder
 from tests.app.test_cli import Capture, Patch, run
 
 Made = Callable[..., Path]

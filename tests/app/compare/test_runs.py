@@ -12,9 +12,9 @@ from saccade.app.compare.runs import SeedGroup, points_of, read_finished
 from saccade.errors import SaccadeError
 from saccade.models import PRESETS, series
 from saccade.models.cost import multiply_adds
-from saccade.train.folder import RunFolder
-from saccade.train.memory import count_parameters
-from saccade.train.scores import keep_scores, kept_scores
+from saccade.train.devices.memory import count_parameters
+from saccade.train.storage.folder import RunFolder
+from saccade.train.storage.scores import keep_scores, kept_scores
 from tests.app.test_cli import Capture, Patch
 from tests.app.test_cli import run as run_command
 from tests.train.small import rewrite

@@ -16,9 +16,9 @@ from saccade.models.vision.resnet import ResNetConfig
 from saccade.models.vision.swin import SwinConfig
 from saccade.models.vision.vit import VitConfig
 from saccade.tasks.classification.data import ClassificationSettings
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 
 NAMES = ["élan", "b", "c", "d", "e\x1b[31m"]
 _vit = VitConfig(image=32, patch=8, width=24, depth=2, heads=2, classes=5)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.tokenizer import tokenizer_asset
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
+from saccade.train.storage.folder import RunFolder
 from tests.models import zoo
 from tests.train.small import pairs, small_language, small_recipe
 

@@ -10,7 +10,7 @@ import torch
 
 from saccade.app.export.ctranslate2 import check, write_ctranslate2
 from saccade.app.export.engine import CTranslate2Translator, CTranslate2Writer, options, rank
-from saccade.data.vocabulary import CONTROL, OURS, Vocabulary
+from saccade.data.tokens.vocabulary import CONTROL, OURS, Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError, DataError
 from saccade.models import RnnAttentionConfig, TransformerConfig

@@ -20,9 +20,9 @@ from saccade.models.names.pretrained import load_pretrained
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.detector import ObjectDetector
 from saccade.tasks.detection.matching import Weights
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.marks import one_fast
 from tests.models.detection.twins import SMALL, shaken
 

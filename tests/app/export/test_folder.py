@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from saccade.app.export.folder import CARD, describe, is_fresh, require, write_export
 from saccade.errors import ConfigError, WriteError
 from saccade.tasks.tokenizer import TOKENIZER
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 
 
 def fill_with(text: str) -> Any:

@@ -10,10 +10,10 @@ import torch
 
 import saccade
 from saccade.app.export.make import export_run
-from saccade.app.kinds.language import LanguageModel
-from saccade.app.kinds.translation import TranslationModel
+from saccade.app.kinds.language.kind import LanguageModel
+from saccade.app.kinds.translation.kind import TranslationModel
 from saccade.errors import ConfigError, RunError
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 from tests.app.test_cli import run
 from tests.train.small import pairs
 

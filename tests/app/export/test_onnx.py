@@ -15,12 +15,12 @@ from jaxtyping import config
 from saccade.app.export.make import export_run
 from saccade.app.export.onnx import write_onnx
 from saccade.config import ModelConfig
-from saccade.data.batches import pad
-from saccade.data.vocabulary import OURS
+from saccade.data.batching.batches import pad
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.greedy import Greedy
 from saccade.decode.search import search
 from saccade.errors import ConfigError
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 from tests.models import captioners, gallery, zoo
 
 END, PAD, START = OURS.end, OURS.pad, OURS.start

@@ -15,15 +15,15 @@ from torch import Tensor
 import saccade
 from saccade.app.export.make import export_run
 from saccade.config import ModelConfig
-from saccade.data.foreign_tokenizer import read_tokenizer
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.foreign_tokenizer import read_tokenizer
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.names.described import described
 from saccade.models.names.pretrained import load_pretrained
 from saccade.tasks.masked.filler import BlankFiller
 from saccade.tasks.masked.task import MaskedSettings
 from saccade.tasks.understanding.labels import Labels
-from saccade.train.folder import RunFolder
+from saccade.train.storage.folder import RunFolder
 from tests.app.export.text_runs import (
     BERT,
     ELECTRA,

@@ -9,7 +9,7 @@ from torch import nn
 
 from saccade.config import ModelConfig
 from saccade.data.readers.labelled_texts.rows import LabelKind
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.electra import ElectraConfig
 from saccade.models.text.gpt import GptConfig
@@ -22,9 +22,9 @@ from saccade.tasks.tokenizer import tokenizer_asset
 from saccade.tasks.translation.task import TranslationSettings
 from saccade.tasks.understanding.data import UnderstandingSettings
 from saccade.tasks.understanding.labels import ASSET, Labels
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 
 TEXTS = [
     "The old dog sleeps.",

@@ -7,13 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.app.figures import c04_order, c06_linear, c08_growth
-from saccade.app.figures.c02_alignment import diagonal, error_rate
-from saccade.app.figures.c03_scaling import entropy, gradient_norm
-from saccade.app.figures.c05_encodings import properties
-from saccade.app.figures.c07_leakage import SmallDecoder, next_word_loss, seen_pairs
-from saccade.app.figures.c09_norms import padding_changes
-from saccade.app.figures.c11_compute import between
+from saccade.app.figures.claims import c04_order, c06_linear, c08_growth
+from saccade.app.figures.claims.c02_alignment import diagonal, error_rate
+from saccade.app.figures.claims.c03_scaling import entropy, gradient_norm
+from saccade.app.figures.claims.c05_encodings import properties
+from saccade.app.figures.claims.c07_leakage import SmallDecoder, next_word_loss, seen_pairs
+from saccade.app.figures.claims.c09_norms import padding_changes
+from saccade.app.figures.claims.c11_compute import between
 from saccade.app.figures.finding import over_seeds
 from saccade.blocks.conv import GatedConv, pad_around
 from saccade.blocks.positions import ENCODINGS

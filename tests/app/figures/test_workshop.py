@@ -9,10 +9,10 @@ import pytest
 
 from saccade.app.cli.train import train_command
 from saccade.app.figures.workshop import Workshop
-from saccade.train.checkpoint import Checkpoint, save_checkpoint
-from saccade.train.folder import RunFolder
 from saccade.train.run import TrainingOutcome
 from saccade.train.stopping import Stopped
+from saccade.train.storage.checkpoint import Checkpoint, save_checkpoint
+from saccade.train.storage.folder import RunFolder
 
 OPTIONS = ("--sentences", 40, "--model.width", 8, "--train.steps", 4, "--train.validate-every", 2)
 
@@ -65,7 +65,7 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, *, at: int) -> object:
             return written
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("saccade.train.checkpoint.save_checkpoint", save)
+            patch.setattr("saccade.train.storage.checkpoint.save_checkpoint", save)
             return real(chosen, out)  # type: ignore[arg-type]
 
     monkeypatch.setattr(home, "run_training", stopped)

@@ -7,7 +7,7 @@ import torch
 from saccade.app.look.images import ShownImage
 from saccade.data import shapes
 from saccade.data.shapes import ShapesSettings
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.caption.caption_transformer import CaptionTransformerConfig
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.caption.show_and_tell import ShowAndTellConfig

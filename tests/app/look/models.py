@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig
 from saccade.models.text.transformer import TransformerConfig

@@ -9,7 +9,7 @@ from saccade.app.look.language import language_document
 from saccade.app.look.settings import LookSettings
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.looking import looking
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.language.task import LanguageSettings

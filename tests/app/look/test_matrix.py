@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from saccade.app.cli.text_look import LONG, look_at_text
-from saccade.app.kinds.language import LanguageModel
+from saccade.app.kinds.language.kind import LanguageModel
 from saccade.app.look.axis import text_axis
 from saccade.app.look.document import AxisEntry, LookDocument
 from saccade.app.look.language import language_look
 from saccade.app.look.settings import LookSettings, Selection, make_selection
 from saccade.app.look.translation import translation_look
-from saccade.data.vocabulary import Vocabulary
-from saccade.data.words import word_spans, words
+from saccade.data.tokens.vocabulary import Vocabulary
+from saccade.data.tokens.words import word_spans, words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
 from saccade.metrics.alignment import merge_pieces

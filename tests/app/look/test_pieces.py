@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from saccade.app.look.pieces import readable, word_ranges
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 
 TEXT = "the employee eats an apple , naively"
 SPECIAL = ["<s>", "</s>"]

@@ -11,7 +11,7 @@ from saccade.app.look.settings import LookSettings
 from saccade.app.look.translation import translation_document
 from saccade.attention.look.glance import Keep
 from saccade.attention.look.looking import looking
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.engine import Decoding
 from saccade.tasks.translation.task import encode_source
 from saccade.tasks.translation.translator import Translator

@@ -14,16 +14,16 @@ from torch import nn
 
 from saccade.data import shapes
 from saccade.data.shapes import ShapesSettings
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.caption.caption_transformer import CaptionTransformerConfig
 from saccade.models.caption.captioner import CaptionerConfig
 from saccade.models.caption.show_and_tell import ShowAndTell, ShowAndTellConfig
 from saccade.models.caption.show_attend_tell import ShowAttendTell, ShowAttendTellConfig
 from saccade.tasks.captioning.data import CaptioningSettings
 from saccade.tasks.tokenizer import tokenizer_asset
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.app.serve.serving import Client
 from tests.data.images_odd import stored
 

@@ -10,13 +10,13 @@ import torch
 from saccade.config import ModelConfig
 from saccade.data import lingua
 from saccade.data.lingua import LinguaSettings
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
 from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.tokenizer import tokenizer_asset
-from saccade.train.folder import RunFolder
 from saccade.train.recipes import RECIPES
+from saccade.train.storage.folder import RunFolder
 from tests.app.serve.serving import LocalServer
 
 SMALL = {"width": 32, "depth": 1, "heads": 4}

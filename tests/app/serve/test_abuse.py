@@ -18,8 +18,8 @@ import torch
 from PIL import Image
 
 from saccade.models.text.rnn_attention import RnnAttentionConfig
-from saccade.train.folder import RunFolder
 from saccade.train.recipes import RECIPES
+from saccade.train.storage.folder import RunFolder
 from tests.app.serve import serving
 from tests.app.serve.captioners import images, make_captioners, texts, upload
 from tests.app.serve.load import ask

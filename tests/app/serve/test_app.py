@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 import saccade
-from saccade.app.kinds.translation import TranslationModel
+from saccade.app.kinds.translation.kind import TranslationModel
 from tests.app.serve.serving import LocalServer
 
 SENTENCE = "The old dog eats an apple."

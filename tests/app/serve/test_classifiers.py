@@ -10,13 +10,13 @@ import httpx
 import pytest
 
 import saccade
-from saccade.app.kinds.classification import ClassificationModel
+from saccade.app.kinds.classification.kind import ClassificationModel
 from saccade.app.look.document import read_json
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.classification.task import ASSET
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.app.look.classifiers import CONFIGS, NAMES, SIDE, classifier
 from tests.app.serve.captioners import as_json, images, upload
 from tests.app.serve.serving import LocalServer

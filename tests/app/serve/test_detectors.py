@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import saccade
-from saccade.app.kinds.detecting import DetectionModel
+from saccade.app.kinds.detection.model import DetectionModel
 from saccade.app.look.document import read_json
 from saccade.data import shapes
 from saccade.tasks.detection.data import DetectionSettings
 from saccade.tasks.detection.task import ASSET
-from saccade.train.folder import RunFolder
 from saccade.train.recipe import Recipe
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.folder import RunFolder
 from tests.app.look.detectors import CONFIGS, SIDE, detector
 from tests.app.serve.captioners import as_json, images, make_captioners, upload
 from tests.app.serve.serving import LocalServer

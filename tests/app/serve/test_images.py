@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.captioning import CaptioningModel
+from saccade.app.kinds.captioning.kind import CaptioningModel
 from tests.app.serve.captioners import as_json, images, make_captioners, texts, upload
 from tests.app.serve.serving import LocalServer
 from tests.data.images_odd import black_png, broken, many_scans, odd, stored

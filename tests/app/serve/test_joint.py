@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import saccade
-from saccade.app.kinds.joint_base import JointModel
+from saccade.app.kinds.joint.model import JointModel
 from saccade.app.look.document import read_json
 from tests.app.joint_runs import BOXES, joint_run, joint_runs
 from tests.app.serve.captioners import make_captioners, upload

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from saccade.data.vocabulary import CONTROL, Vocabulary
+from saccade.data.tokens.vocabulary import CONTROL, Vocabulary
 from tests.app.serve.serving import LocalServer
 
 TEXTS = {

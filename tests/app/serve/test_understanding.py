@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import saccade
-from saccade.app.kinds.understood import UnderstandingModel
+from saccade.app.kinds.understanding.model import UnderstandingModel
 from saccade.app.look.document import read_json
 from tests.app.serve.serving import LocalServer
 from tests.app.understanders import trained_understander

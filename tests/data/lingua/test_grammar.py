@@ -11,7 +11,7 @@ from saccade.data.lingua.tokens import Mot, Phrase, Word, de, mark, que
 from saccade.data.lingua.verb_groups import Style, Tense, active, modal, passive, to_be
 from saccade.data.lingua.words.lexicon import Verb, adjectives, expressions, nouns, verbs
 from saccade.data.lingua.words.morphology import ILS, JE, NOUS, Agreement, conjugate
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 
 ADJECTIVE = {adjective.english: adjective for adjective in adjectives()}
 NOUN = {noun.english: noun for noun in nouns()}

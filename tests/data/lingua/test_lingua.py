@@ -16,7 +16,7 @@ from saccade.data.lingua import (
     pairs,
 )
 from saccade.data.lingua.words.lexicon import adjectives, expressions, nouns, verbs
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 from saccade.errors import ConfigError
 
 NOUN_OF = {form: n.english for n in nouns() for form in (n.english, n.english_plural)}

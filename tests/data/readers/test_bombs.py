@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from saccade.data import unpacking
+from saccade.data.files import unpacking
 from saccade.data.readers import read_images, read_pairs, read_texts
 from saccade.data.readers import report as report_module
 from saccade.data.readers.text import lines as lines_module

@@ -16,7 +16,7 @@ from saccade.attention.axes import Axis
 from saccade.attention.look.watching import sites
 from saccade.blocks.positions import sinusoids, sinusoids_2d
 from saccade.config import from_dict, to_dict
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.beam import Beam
 from saccade.decode.search import search
 from saccade.errors import ConfigError

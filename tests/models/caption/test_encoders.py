@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade.attention.look.looking import looking
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.caption.show_attend_tell import ShowAttendTellConfig
 from saccade.models.vision.encoders import ENCODERS
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from saccade.attention.axes import TARGET, Axis
 from saccade.attention.look.looking import looking
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import ConfigError
 from saccade.models.caption.captioner import CaptionHidden
 from saccade.models.caption.show_attend_tell import Baseline, ByTime, ShowAttendTellConfig

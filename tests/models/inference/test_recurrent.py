@@ -7,7 +7,7 @@ import torch
 
 from saccade.blocks.inference import recurrent
 from saccade.config import ModelConfig
-from saccade.data.vocabulary import OURS
+from saccade.data.tokens.vocabulary import OURS
 from saccade.decode.engine import Decoding, decode
 from saccade.models import RnnAttentionConfig
 from saccade.models.inference.recurrent import RecurrentDecoding

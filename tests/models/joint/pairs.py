@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from saccade.app.bench.peers.vilbert import PlainVilbert, copy_weights
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.joint.config import VilbertConfig
 from saccade.models.joint.regions import RegionRows
 from saccade.models.joint.vilbert import Streams, Vilbert

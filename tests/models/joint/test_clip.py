@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import CLIPTextConfig, CLIPTextModelWithProjection
 
 from saccade.config import from_dict, to_dict
-from saccade.data.rows import BatchShape, Rows
+from saccade.data.batching.rows import BatchShape, Rows
 from saccade.errors import ConfigError
 from saccade.models import FAMILIES, PRESETS, family
 from saccade.models.joint.clip import Clip, ClipConfig

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from saccade.attention.axes import Axis
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.joint.regions import (
     Beside,
     RegionFeatures,

@@ -15,7 +15,7 @@ from torch import Tensor
 from saccade.app.bench.peers.vilbert import copy_weights
 from saccade.attention.look.looking import looking
 from saccade.config import from_dict, to_dict
-from saccade.data.rows import BatchShape, Rows
+from saccade.data.batching.rows import BatchShape, Rows
 from saccade.models import FAMILIES, PRESETS, family
 from saccade.models.joint.config import JointHead, VilbertConfig
 from saccade.models.joint.regions import RegionRows

@@ -9,7 +9,7 @@ import transformers
 from torch import Tensor, nn
 
 from saccade.config import ModelConfig
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.names import LIBRARIES
 from saccade.models.names.table import to_ours
 from saccade.models.text.bert import BertConfig

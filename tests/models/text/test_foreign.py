@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention.parameters import parameter_roles
-from saccade.data.rows import BatchShape, Rows
+from saccade.data.batching.rows import BatchShape, Rows
 from saccade.errors import ConfigError
 from saccade.models.names.pretrained import load_pretrained
 from saccade.models.outline import outline

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from saccade.attention.look.looking import looking
 from saccade.config import ModelConfig
-from saccade.data.mixed import MixedBatches
-from saccade.data.ragged import Ragged
-from saccade.data.rows import BatchShape, Rows
-from saccade.data.vocabulary import OURS
+from saccade.data.batching.mixed import MixedBatches
+from saccade.data.batching.ragged import Ragged
+from saccade.data.batching.rows import BatchShape, Rows
+from saccade.data.tokens.vocabulary import OURS
 from saccade.models import GptConfig, TransformerConfig
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.language import task as language

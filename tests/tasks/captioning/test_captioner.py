@@ -14,13 +14,13 @@ from torch import Tensor
 
 from saccade.attention.axes import Axis
 from saccade.attention.look.looking import looking
+from saccade.data.batching.rows import Rows
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.decode import ImageError
 from saccade.data.readers.images.cached import cached_images
 from saccade.data.readers.images.read import read_images
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import OURS, Vocabulary
-from saccade.data.words import words
+from saccade.data.tokens.vocabulary import OURS, Vocabulary
+from saccade.data.tokens.words import words
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
 from saccade.models import CaptionTransformerConfig, ShowAndTellConfig, ShowAttendTellConfig

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.metrics.outcomes import read_groups
 from saccade.models.caption.captioner import CaptionHidden

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from saccade.blocks.output import OutputLayer
 from saccade.config import from_dict, to_dict
 from saccade.data import shapes
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.errors import ConfigError
 from saccade.models.caption.captioner import Captioner, CaptionHidden
 from saccade.tasks.base import Preparation

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.distributions import Categorical
 
 from saccade.blocks.output import OutputLayer
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import OURS
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.vocabulary import OURS
 from saccade.models.caption.captioner import CaptionHidden, Glances
 from saccade.models.caption.show_attend_tell import Baseline, ShowAttendTellConfig
 from saccade.tasks.captioning.data import HardSettings

@@ -12,7 +12,7 @@ from saccade.data import shapes
 from saccade.data.readers.images.read import read_images
 from saccade.data.readers.images.rows import ImageRow
 from saccade.data.shapes import ShapesSettings
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 from saccade.errors import DataError
 from saccade.metrics.outcomes import read_groups
 from saccade.tasks.captioning.regions import (

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.blocks.output import OutputLayer
-from saccade.data.rows import Rows
-from saccade.data.vocabulary import OURS
+from saccade.data.batching.rows import Rows
+from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import DataError
 from saccade.models.caption.captioner import Captioner, CaptionHidden
 from saccade.tasks.base import Preparation

@@ -153,7 +153,7 @@ from saccade.tasks.base import Preparation
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.classification.task import Classification
 from saccade.tasks.classification.vary import VarySettings
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from saccade.data import shapes
 from saccade.data.answers import AnswerSet
 from saccade.data.boxes import to_corners
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.joint.config import JointHead, RegionKind, VilbertConfig
 from saccade.tasks import KINDS
 from saccade.tasks.joint.data import JointSettings

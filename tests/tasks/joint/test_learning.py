@@ -10,7 +10,7 @@ from saccade.tasks.joint import data as joint_data
 from saccade.tasks.joint.answering import Answering, AnsweringSettings
 from saccade.tasks.joint.batch import Sees
 from saccade.tasks.joint.choosing import Choosing, ChoosingSettings
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.settings import TrainSettings
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from saccade.config import ModelConfig
-from saccade.data.batches import Batches
-from saccade.data.mixed import MixedBatches
-from saccade.data.ragged import Ragged
-from saccade.data.vocabulary import OURS
+from saccade.data.batching.batches import Batches
+from saccade.data.batching.mixed import MixedBatches
+from saccade.data.batching.ragged import Ragged
+from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import DataError
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.ragged import Ragged
+from saccade.data.batching.ragged import Ragged
 from saccade.tasks.language.token_stream import TokenStream
 
 END = 99

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.attention.look.glance import Keep
-from saccade.data.vocabulary import Level, Vocabulary
+from saccade.data.tokens.vocabulary import Level, Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.models.text.bert import BertConfig
 from saccade.models.text.electra import ElectraConfig

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.ragged import Ragged
-from saccade.data.reading import TemplatePlace
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.ragged import Ragged
+from saccade.data.tokens.reading import TemplatePlace
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.masked.framed import EncodedLines, TextFrame, TextRows
 from saccade.tasks.masked.masking import HiddenWords, Masking

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from saccade.data.shapes import ShapesSettings
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.joint.clip import Clip, ClipConfig
 from saccade.tasks.base import Preparation
 from saccade.tasks.joint.data import said_of_shapes

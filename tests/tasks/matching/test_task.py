@@ -15,12 +15,12 @@ from saccade.tasks.base import Preparation, Task
 from saccade.tasks.joint import data as joint_data
 from saccade.tasks.matching.data import MatchingSettings
 from saccade.tasks.matching.task import Matching
-from saccade.train.checkpoint import read_tensors
-from saccade.train.distributed import World
+from saccade.train.devices.distributed import World
 from saccade.train.fit import Trainer
 from saccade.train.recipes import RECIPES
 from saccade.train.run import train
 from saccade.train.settings import TrainSettings
+from saccade.train.storage.checkpoint import read_tensors
 from tests.gpu.test_recipes import KilledError, killed_at
 from tests.tasks import total_loss
 from tests.tasks.joint.made import VALID, user_captions

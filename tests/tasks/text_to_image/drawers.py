@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from saccade.data import shapes
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.image_tokens.dalle import DalleConfig
 from saccade.models.image_tokens.dvae import Dvae, DvaeConfig
 from saccade.tasks.text_to_image.data import TextToImageSettings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from saccade.data.words import length_in_words
+from saccade.data.tokens.words import length_in_words
 from saccade.decode.engine import Decoding
 from saccade.metrics.translation import score_translations
 from saccade.tasks.figures import loss_figures

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from saccade.config import ModelConfig
-from saccade.data.ragged import Ragged
-from saccade.data.rows import BatchShape
-from saccade.data.vocabulary import OURS
+from saccade.data.batching.ragged import Ragged
+from saccade.data.batching.rows import BatchShape
+from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import ConfigError, DataError
 from saccade.models.text.convolutional import ConvSeq2SeqConfig
 from saccade.models.text.rnn_attention import RnnAttentionConfig

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from saccade.attention.look.looking import looking
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.decode.engine import Decoding
 from saccade.errors import ConfigError
 from saccade.models import GptConfig, RnnAttentionConfig, TransformerConfig

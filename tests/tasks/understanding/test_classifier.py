@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 from saccade.tasks.understanding.classifier import TextClassifier
 from saccade.tasks.understanding.encode import NO_PIECE, EncodedTexts, first_pieces, word_places

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from saccade.data.ragged import Ragged
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.batching.ragged import Ragged
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.understanding import encode
 from saccade.tasks.understanding.encode import EncodedTexts
 

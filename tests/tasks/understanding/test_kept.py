@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks import corpus
 from saccade.tasks.base import silent
 from saccade.tasks.understanding import kept

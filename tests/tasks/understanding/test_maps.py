@@ -10,7 +10,7 @@ from saccade.attention.axes import Axis
 from saccade.attention.look.on_image import LayerWeights, followed_back, read_class
 from saccade.attention.look.relevance import raising, relevance_through
 from saccade.attention.look.watching import watching
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.models.text.bert import Bert, BertConfig
 from saccade.models.text.text_encoder import HeadKind
 from saccade.tasks.understanding.maps import Decision, decision_maps

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 
 from saccade.app.export.ctranslate2 import write_ctranslate2
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.models.text.transformer import Transformer
 
 NEEDS = "ctranslate2"

@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.base import Deciding
 
 NEEDS = "accelerate"  # without which it does not train

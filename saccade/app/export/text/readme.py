@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.printable import printable
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from saccade.data.vocabulary import CONTROL, Vocabulary
+from saccade.data.tokens.vocabulary import CONTROL, Vocabulary
 
 Table = dict[str, Any]
 # Takes the blank off that our byte pairs have before the first word.

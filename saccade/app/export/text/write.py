@@ -12,9 +12,9 @@ from saccade.app.export.text.counterparts import HubModel, hub_model
 from saccade.app.export.text.readme import text_readme
 from saccade.app.export.text.tokenizer import HubTokenizer, roles_of
 from saccade.app.kinds.base import Exporter, LoadedRun
-from saccade.app.kinds.understood import labels_of
+from saccade.app.kinds.understanding.model import labels_of
 from saccade.blocks.positions import make_positions
-from saccade.data.vocabulary import Vocabulary
+from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
 from saccade.models.names import LIBRARIES
 from saccade.models.names.table import SHAPES, to_theirs

@@ -14,7 +14,7 @@ from saccade.app.look.matrix import one_matrix, site_named
 from saccade.app.look.search import as_predicted, hypothesis_entry, run_search, written_axes
 from saccade.app.look.settings import LookSettings, NamedModel, Selection
 from saccade.attention.axes import Axis
-from saccade.data.words import word_spans, words
+from saccade.data.tokens.words import word_spans, words
 from saccade.decode.engine import Decoding
 from saccade.metrics.alignment import merge_rows
 from saccade.models.caption.captioner import CaptionerConfig

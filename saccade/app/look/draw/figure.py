@@ -14,7 +14,7 @@ from saccade.app.look.draw.png import draw_png
 from saccade.app.look.draw.svg import draw_svg
 from saccade.app.look.draw.terminal import draw_text
 from saccade.app.look.html import framed, page_html
-from saccade.data.whole_files import write_whole
+from saccade.data.files.whole_files import write_whole
 from saccade.errors import ConfigError, WriteError
 
 

@@ -12,7 +12,7 @@ from saccade.app.look.settings import LookSettings, NamedModel
 from saccade.app.look.site import SiteBudget, text_sites
 from saccade.app.look.understanding.subject import MOST_WORDS, Understood, understand
 from saccade.attention.look.looking import looking
-from saccade.data.rows import Rows
+from saccade.data.batching.rows import Rows
 from saccade.tasks.teacher_forced import TeacherForced
 from saccade.tasks.understanding.classifier import PAIR, TextClassifier, Texts
 

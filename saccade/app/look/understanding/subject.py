@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade.app.look.axis import reading_axis
 from saccade.app.look.document import AxisEntry
-from saccade.data.reading import Reading
+from saccade.data.tokens.reading import Reading
 from saccade.errors import ConfigError
 from saccade.tasks.guesses import probabilities
 from saccade.tasks.understanding.classifier import TextAnswer, TextClassifier, Texts

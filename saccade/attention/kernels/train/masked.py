@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from saccade.attention.kernels.train.head_rows import load_rows, side_by_side, store_rows
-from saccade.data.rows import few
+from saccade.data.batching.rows import few
 
 TILE = 64  # queries, and keys, at a time
 

@@ -16,7 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from saccade.attention.kernels.train.head_rows import load_rows, side_by_side, store_rows
-from saccade.data.rows import few
+from saccade.data.batching.rows import few
 
 
 @triton.jit

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from saccade.attention.kernels.train import window_kernels as kernels
 from saccade.attention.tables import kept_table
-from saccade.data.rows import few
+from saccade.data.batching.rows import few
 
 
 class Launch(NamedTuple):

@@ -9,7 +9,7 @@ signed" and a verb in "was tired".
 from saccade.data.lingua import LinguaSettings, check_request, drafts, no_sentence
 from saccade.data.lingua.tasks.labelled import LabelledSentence, TaskItem
 from saccade.data.lingua.tokens import TAGS, write_english
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 
 __all__ = ["TAGS", "tagging"]
 

@@ -6,8 +6,8 @@ from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 
+from saccade.data.batching.packed_rows import RowParts
 from saccade.data.images.cache import CacheSettings, ImageCache, image_cache
-from saccade.data.packed_rows import RowParts
 from saccade.data.readers.images.rows import ImageRow, ImagesRead, collect_images
 from saccade.data.readers.report import Problem
 

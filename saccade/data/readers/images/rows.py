@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from saccade.data.batching.packed_rows import PackedRows
 from saccade.data.images.members import Member
-from saccade.data.packed_rows import PackedRows
 from saccade.data.readers.images.tree import ARCHIVES, Folder, Tree, inner, join, tree_of
 from saccade.data.readers.label_values import in_natural_order
 from saccade.data.readers.report import BadRow, Problem, RowsRead, collect, counted

@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from saccade.data.batching.packed_rows import PackedRows
 from saccade.data.images.members import Member
-from saccade.data.packed_rows import PackedRows
 from saccade.data.readers.columns import require_column
 from saccade.data.readers.images.rows import ENDINGS, ImageRow, captions_of
 from saccade.data.readers.label_values import labels_of

@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from saccade.data.batching.held_out import held_out
 from saccade.data.glue import GlueTask
-from saccade.data.held_out import held_out
 from saccade.data.readers.labelled_texts.conll import TaggedFile, looks_tagged
 from saccade.data.readers.labelled_texts.find import (
     TAGGED,

@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from saccade.data.files.unpacking import ROW, refuse_bomb
 from saccade.data.readers.report import BadRow
-from saccade.data.unpacking import ROW, refuse_bomb
 from saccade.errors import DataError
 from saccade.regular import regular_file
 

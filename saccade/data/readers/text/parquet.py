@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from saccade.data.files.unpacking import ROW, refuse_bomb
 from saccade.data.readers.features import (
     TableColumns,
     pyarrow_module,
@@ -16,7 +17,6 @@ from saccade.data.readers.features import (
 from saccade.data.readers.report import BadRow
 from saccade.data.readers.text.lines import CHUNK, PACKED, chunks
 from saccade.data.readers.text.parquet_pages import declared_size
-from saccade.data.unpacking import ROW, refuse_bomb
 from saccade.errors import DataError
 from saccade.printable import printable
 from saccade.regular import regular_file

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from saccade.app.kinds.captioning import CaptioningModel
+from saccade.app.kinds.captioning.kind import CaptioningModel
 from saccade.app.look.captioning.document import caption_document
 from saccade.app.look.document import AxisEntry, LookDocument, LookEntry, SiteEntry, to_json
 from saccade.app.look.html import page_html

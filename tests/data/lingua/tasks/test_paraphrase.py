@@ -10,7 +10,7 @@ from saccade.data.lingua.tasks.rewording import Sayings, can_be_passive, reworde
 from saccade.data.lingua.tasks.statements import Statement
 from saccade.data.lingua.words.lexicon import adjectives, expressions, nouns, verbs
 from saccade.data.lingua.words.synonyms import synonyms
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 
 from saccade.data.lingua.tasks import TAGS, tagging
 from saccade.data.lingua.words.lexicon import adjectives, nouns, verbs
-from saccade.data.words import words
+from saccade.data.tokens.words import words
 
 ITEMS = tagging("train", 1500)
 # Closed classes, written down here from an English grammar, not from ours.

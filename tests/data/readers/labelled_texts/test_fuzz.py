@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.data import unpacking
+from saccade.data.files import unpacking
 from saccade.data.glue import GLUE
 from saccade.data.readers import (
     LabelledTextsRead,

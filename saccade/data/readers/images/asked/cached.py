@@ -7,8 +7,8 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
+from saccade.data.batching.packed_rows import RowParts
 from saccade.data.images.cache import CacheSettings, ImageCache, image_cache
-from saccade.data.packed_rows import RowParts
 from saccade.data.readers.images.asked.forms import Item
 from saccade.data.readers.images.asked.read import AskedRead
 from saccade.data.readers.report import Problem, collect

@@ -1,0 +1,1 @@
+"""Each claim of the lectures."""

@@ -1,0 +1,1 @@
+"""Captioning, as the app uses it."""

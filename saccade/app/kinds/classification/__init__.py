@@ -1,0 +1,1 @@
+"""Classification of images, as the app uses it."""

@@ -1,0 +1,1 @@
+"""Detection, as the app uses it."""

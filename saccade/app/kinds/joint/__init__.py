@@ -1,0 +1,1 @@
+"""ViLBERT's kinds of work, as the app uses them."""

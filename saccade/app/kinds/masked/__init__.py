@@ -1,0 +1,1 @@
+"""Words that are hidden, as the app uses it."""

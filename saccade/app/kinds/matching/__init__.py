@@ -1,0 +1,1 @@
+"""Images and texts that fit one another, as the app uses it."""

@@ -1,0 +1,1 @@
+"""Images as codes and back, as the app uses it."""

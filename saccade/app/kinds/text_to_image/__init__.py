@@ -1,0 +1,1 @@
+"""Images from texts, as the app uses it."""

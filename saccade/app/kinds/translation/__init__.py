@@ -1,0 +1,1 @@
+"""Translation, as the app uses it."""

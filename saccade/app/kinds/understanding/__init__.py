@@ -1,0 +1,1 @@
+"""Understanding of texts, as the app uses it."""

@@ -1,0 +1,1 @@
+"""Rows of data, and how they become batches."""

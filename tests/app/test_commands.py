@@ -242,10 +242,8 @@ def test_a_mistake_in_the_options_is_found_before_anything_is_loaded(
     def load(*given: Any, **more: Any) -> None:
         raise AssertionError
 
-    for name in ("translation", "base"):
-        monkeypatch.setattr(
-            f"saccade.app.{'api' if name == 'base' else f'kinds.{name}'}.load", load
-        )
+    for home in ("kinds.translation.kind", "api"):
+        monkeypatch.setattr(f"saccade.app.{home}.load", load)
     for arguments in (
         ["look", str(translator), "hi", "-o", "x.pdf"],
         ["look", str(translator), "hi", "-o", str(tmp_path / "no" / "x.png")],
@@ -268,7 +266,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     command: str, translator: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
-    homes = {"predict": "kinds.translation.load", "eval": "kinds.translation.load"}
+    homes = {name: "kinds.translation.kind.load" for name in ("predict", "eval")}
     homes |= {"look": "kinds.text_looks.load_alike", "export": "cli.export.export_run"}
     monkeypatch.setattr(f"saccade.app.{homes[command]}", interrupt)
     more = {"predict": ["hi"], "look": ["hi"], "export": ["--to", "onnx"]}

@@ -266,7 +266,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     command: str, translator: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
-    homes = {name: "kinds.translation.kind.load" for name in ("predict", "eval")}
+    homes = dict.fromkeys(("predict", "eval"), "kinds.translation.kind.load")
     homes |= {"look": "kinds.text_looks.load_alike", "export": "cli.export.export_run"}
     monkeypatch.setattr(f"saccade.app.{homes[command]}", interrupt)
     more = {"predict": ["hi"], "look": ["hi"], "export": ["--to", "onnx"]}

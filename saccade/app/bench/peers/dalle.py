@@ -13,10 +13,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.models.image_tokens.dalle import COLUMN, NEIGHBOURS, ROW, DalleConfig, sees_of_image
+from saccade.models.image_tokens.dalle import (
+    ALL,
+    COLUMN,
+    NEIGHBOURS,
+    ROW,
+    DalleConfig,
+    sees_of_image,
+)
 
 NEEDS = "dalle_pytorch"
-SEES = {ROW: "axial_row", COLUMN: "axial_col", NEIGHBOURS: "conv_like"}
+SEES = {ROW: "axial_row", COLUMN: "axial_col", NEIGHBOURS: "conv_like", ALL: "full"}
 PLACES = 4  # of an image, at which one code each is drawn: all of them would take minutes
 
 

@@ -287,8 +287,8 @@ def test_the_pointing_game_is_played_beside_the_scores(
     assert (code, line) == (0, ["joins.0.words.cross", *told])
     assert f"how often {game['nouns']} nouns look at the region that they mean" in out
     # Whoever asks for it on data of their own is told at once, not after all has been scored.
-    for name in ("fitting", "pretraining"):
-        monkeypatch.setattr(f"saccade.app.kinds.{kind}.evaluate_{name}", pytest.fail, raising=False)
+    home = {"fitting": "fitting", "joint": "pretraining"}[kind]
+    monkeypatch.setattr(f"saccade.app.kinds.joint.{home}.evaluate_{home}", pytest.fail)
     (own / "captions.jsonl").write_text("")
     code, _, err = run(capsys, "eval", own, "--pointing", "--data", own)
     assert (code, "--pointing is of shapes, of which the truth is known; leave it out" in err) == (

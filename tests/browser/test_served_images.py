@@ -100,7 +100,7 @@ def test_a_chosen_picture_is_sent_as_it_is_and_its_caption_shown(
     served: Served, photo: dict[str, Any]
 ) -> None:
     assert not served.page.get_by_label("Text", exact=True).is_visible()
-    assert "Give it a picture" in served.page.locator(".empty").inner_text()
+    assert "Give it an image" in served.page.locator(".empty").inner_text()
     served.page.get_by_label("Image").set_input_files(photo)
     served.page.wait_for_selector(".told-word")
     kind, body = served.asked[0]

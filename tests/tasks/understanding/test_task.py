@@ -135,7 +135,8 @@ def test_figures_do_not_depend_on_how_texts_are_batched(
     together = task.validate(model, torch.device("cpu"))
     monkeypatch.setattr("saccade.tasks.understanding.scores.AT_ONCE", 1)
     alone = task.validate(model, torch.device("cpu"))
-    assert together == pytest.approx(alone, rel=1e-5)
+    # A correlation of about nothing is a difference of sums: what is rounded stays as large.
+    assert together == pytest.approx(alone, rel=1e-5, abs=1e-5)
     assert task.deciding.figure in together
 
 

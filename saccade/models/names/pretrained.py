@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from saccade.errors import CheckpointError
 from saccade.models.names import HEADS, RESIZED, TIED, Head, tables
+from saccade.models.names.former import names_today
 from saccade.models.names.table import Names, located, to_ours
 from saccade.models.protocol import KnowsPublishedNames
 from saccade.printable import printable
@@ -255,7 +256,7 @@ def _loaded(path: Path) -> Any:
         with path.open("rb") as file:
             safe = file.read(9)[8:] == b"{"  # after the length of the header, the header
         if safe:
-            return load_file(path)
+            return names_today(load_file(path))
         _refuse_packed(path, size)
         # Training scripts leave their arguments beside the weights; such a namespace runs nothing.
         with torch.serialization.safe_globals([argparse.Namespace]), warnings.catch_warnings():

@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from saccade.errors import CheckpointError, WriteError
+from saccade.models.names.former import name_today, names_today
 from saccade.printable import printable
 from saccade.train.devices.distributed import World
 from saccade.train.storage.files import (
@@ -214,6 +215,8 @@ def read_state(folder: Path) -> dict[str, Any]:
     for name, rule in _FIELDS.items():
         if name in state and not rule(state[name], state["step"]):
             raise CheckpointError(f"{path}: {name}={printable(state[name]):.60} cannot be")
+    if "parameters" in state:
+        state["parameters"] = [name_today(name) for name in state["parameters"]]
     return state
 
 
@@ -244,6 +247,9 @@ _FIELDS: dict[str, Callable[[Any, int], bool]] = {
     "owed": lambda value, step: type(value) is bool,
     "seen": lambda value, step: value is None or (type(value) is int and 0 <= value < 1 << 63),
     "deciding": _decides,
+    "parameters": lambda value, step: (
+        isinstance(value, list) and all(isinstance(one, str) for one in value)  # type: ignore[arg-type]
+    ),
     "best": _are_figures,
     "best_loss": lambda value, step: _are_figures({"loss": value}, step),
 }
@@ -252,7 +258,7 @@ _FIELDS: dict[str, Callable[[Any, int], bool]] = {
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Tensors of a safetensors file; anything else is refused."""
     try:
-        return load_file(path)
+        return names_today(load_file(path))
     except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(
             f"{printable(path)} is not a sound safetensors file: {printable(error)}"

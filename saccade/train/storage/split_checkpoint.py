@@ -27,6 +27,7 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import async_save
 
 from saccade.errors import CheckpointError, WriteError
+from saccade.models.names.former import name_today
 from saccade.printable import printable
 from saccade.train.devices.distributed import World
 from saccade.train.storage.checkpoint import (
@@ -114,7 +115,7 @@ def read_parts(folder: Path, names: list[str], template: Template) -> dict[str, 
         for key, stored in listed.items():
             part, _, name = key.partition("/")
             _check_whole(key, stored)
-            tensors[key] = template(part, name, stored.size, stored.properties.dtype)
+            tensors[key] = template(part, name_today(name), stored.size, stored.properties.dtype)
         with warnings.catch_warnings():  # that every process reads by itself is what is wanted
             warnings.simplefilter("ignore", UserWarning)
             load(tensors, storage_reader=reader, no_dist=True)
@@ -125,7 +126,7 @@ def read_parts(folder: Path, names: list[str], template: Template) -> dict[str, 
     found: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         part, _, name = key.partition("/")
-        found.setdefault(part, {})[name] = tensor
+        found.setdefault(part, {})[name_today(name)] = tensor
     return found
 
 

@@ -66,7 +66,6 @@ class Recipe:
     `init` is where its weights come from when it starts: a run, a folder or a file; fresh without.
     `lineage` is what a run has started from, with what that came from, and so on; `changes` are
     those that it has seen on its way. `stages` come before it, each unless its option names a run.
-    `threads` is how many a run on a CPU computes with, if others left it no more; 0 is all.
     """
 
     about: str
@@ -79,7 +78,6 @@ class Recipe:
     lineage: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     stages: tuple[Stage, ...] = ()
-    threads: int = 0
 
     def located(self) -> "Recipe":
         """With the places of data and weights from the root: a run is used from anywhere."""
@@ -112,7 +110,6 @@ def to_table(chosen: Recipe) -> dict[str, Any]:
         **({"lineage": list(chosen.lineage)} if chosen.lineage else {}),
         **changes,
         **({"stages": [_stage_table(one) for one in chosen.stages]} if chosen.stages else {}),
-        **({"threads": chosen.threads} if chosen.threads else {}),
     }
 
 
@@ -141,14 +138,7 @@ def from_table(table: Any, *, where: str) -> Recipe:
         lineage=_lineage(table.get("lineage", []), where=f"{where}: lineage"),
         changes=_changes(table.get("changes", []), where=f"{where}: changes"),
         stages=_stages(table.get("stages", []), where=f"{where}: stages"),
-        threads=_threads(table.get("threads", 0), where=f"{where}: threads"),
     )
-
-
-def _threads(count: Any, *, where: str) -> int:
-    if type(count) is not int or count < 0:
-        raise ConfigError(f"{where} must be a number of threads, or 0 for all")
-    return count
 
 
 def _lineage(names: Any, *, where: str) -> tuple[str, ...]:

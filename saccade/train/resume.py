@@ -49,8 +49,7 @@ def compare(run: RunFolder, recipe: Recipe, *, change: bool) -> tuple[Recipe, li
     for one in differing:
         if has_begun(run) and one.name != "train.steps":
             _check(run, one, change=change)
-    past = {"changes": before.changes, "lineage": before.lineage, "threads": before.threads}
-    return replace(recipe, **past), differing
+    return replace(recipe, changes=before.changes, lineage=before.lineage), differing
 
 
 def _refuse_foreign_files(run: RunFolder) -> None:

@@ -21,7 +21,7 @@ from saccade.train.devices.deterministic import deterministic
 from saccade.train.devices.distributed import World, choose_device, join_world, processes_started
 from saccade.train.devices.memory import check_memory
 from saccade.train.devices.sharding import check_layout, shard_size
-from saccade.train.devices.threads import cpu_use, settle_threads, threads_put_back
+from saccade.train.devices.threads import cpu_use, restored_threads, settle_threads
 from saccade.train.events import (
     DataProgress,
     Event,
@@ -91,7 +91,7 @@ def train(
         if aside is not None:
             speak(Note(f"what was in {folder} is now in {aside}"))
         alone = locked(folder) if world.first else nullcontext(False)
-        with alone as made, deterministic(world.device, wanted=same), threads_put_back():
+        with alone as made, deterministic(world.device, wanted=same), restored_threads():
             begun = time.perf_counter()
             with _gone_unless_begun(run) if made else nullcontext():
                 trainer, recipe = _prepare(recipe, run, world, speak, change=change)
@@ -185,8 +185,8 @@ def open_run(device: torch.device, folder: str, option: str) -> OtherRun:
 def _prepare(
     recipe: Recipe, run: RunFolder, world: World, watch: Watch, *, change: bool
 ) -> tuple[Trainer, Recipe]:
-    use = cpu_use() if world.size == 1 and world.device.type == "cpu" else None
-    known = run.config.exists()
+    alone_on_cpu = world.size == 1 and world.device.type == "cpu"
+    use = cpu_use() if alone_on_cpu else None
     if not world.first:
         world.wait()  # the first process makes the assets
     recipe, differing = compare(run, recipe, change=change) if world.first else (recipe, [])
@@ -201,8 +201,7 @@ def _prepare(
     if world.first:
         run.save_assets(task.assets(), anew=fresh)
         world.wait()
-    threads, told = settle_threads(recipe.threads if known else None, use)
-    recipe = replace(recipe, threads=threads)
+    told = settle_threads(run.newest_state().get("threads"), use) if alone_on_cpu else []
     torch.manual_seed(recipe.train.seed)
     model = recipe.model.build()
     started = [] if run.has_checkpoints else start(model, recipe, task)

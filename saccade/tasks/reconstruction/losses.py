@@ -27,7 +27,7 @@ def gumbel_softmax(
     one. Jang et al. 2017, arXiv:1611.01144; Maddison et al. 2017, arXiv:1611.00712.
     """
     scores = logits.permute(0, 2, 3, 1)  # (B, h, w, V): as it lies in memory
-    noise = -torch.empty_like(scores).exponential_().log()
+    noise = torch.rand_like(scores).log_().neg_().log_().neg_()  # exponential_ is slow on a CPU
     return ((scores + noise) / temperature).softmax(dim=-1).permute(0, 3, 1, 2)
 
 

@@ -111,7 +111,8 @@ class Reconstruction:
 
         laplace:  −ln L(x | decoder(z)), a mean over pixels       z = gumbel_softmax(logits, τ)
         kl:       β Σ over cells of KL(q ‖ uniform), by as many pixels
-        diversity: ω Σ over cells of KL(q̄ ‖ uniform), by as many; q̄ is the mean over the batch
+        diversity: ω Σ over cells of KL(q̄ ‖ uniform), by as many; q̄ is the mean over what this
+            process has of the batch
         """
         images = varied(self._vary, batch.images, batch.drawn)
         logits = model.encode(images)

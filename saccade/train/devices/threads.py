@@ -15,8 +15,8 @@ import torch
 
 STAT = Path("/proc/stat")  # where it is not, all threads are taken
 BUSY = slice(1, 4), slice(6, 8)  # user, nice, system; interrupts: neither idle nor another guest's
-ASKED_FOR = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # whoever sets one of these has chosen
-LEAST = 0.3  # seconds that tell how busy others are
+CHOSEN_BY = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # whoever sets one of these has chosen
+GLANCE, SURE = 0.3, 1.5  # seconds that show that nobody computes, and that somebody does
 
 
 class CpuUse(NamedTuple):
@@ -42,11 +42,12 @@ def cpu_use() -> CpuUse | None:
     return CpuUse(time.monotonic(), sum(busy) / os.sysconf("SC_CLK_TCK"), ours, len(own))
 
 
-def cores_taken(since: CpuUse | None) -> float:
-    """How many of our cores other processes have kept busy since then, on average."""
-    if since is None:
-        return 0.0
-    time.sleep(max(0.0, since.at + LEAST - time.monotonic()))
+def cores_taken(since: CpuUse, *, window: float) -> float:
+    """How many of our cores other processes have kept busy since then, on average.
+
+    Waits until that is so many seconds ago.
+    """
+    time.sleep(max(0.0, since.at + window - time.monotonic()))
     now = cpu_use()
     if now is None:
         return 0.0
@@ -62,37 +63,40 @@ def threads_beside(taken: float, *, most: int, cores: int) -> int:
     return max(1, min(most, cores - int(taken + 0.5)))
 
 
-def settle_threads(kept: int | None, since: CpuUse | None) -> tuple[int, list[str]]:
-    """Take as many threads as others leave; how many a run keeps (0: all), and what to say of it.
+def settle_threads(before: int | None, since: CpuUse | None) -> list[str]:
+    """Take as many threads as the run had `before`, or as others leave a new one; and say so.
 
-    A run that goes on has `kept` a number: with another one its last digits would be others.
+    With another number of threads sums have another order, and a run other last digits.
     """
     most = torch.get_num_threads()
-    if most == 1 or since is None or any(name in os.environ for name in ASKED_FOR):
-        return kept or 0, []
-    if kept:
-        torch.set_num_threads(min(kept, most))
-        return kept, [
-            f"{kept} of {most} threads, as this run began beside others; OMP_NUM_THREADS={most} "
-            "takes all, and the last digits may differ"
+    if any(name in os.environ for name in CHOSEN_BY):
+        return []
+    if before is not None:
+        if before >= most:
+            return []
+        torch.set_num_threads(before)
+        return [
+            f"{before} of {most} threads, as so far; OMP_NUM_THREADS={most} takes all, and the "
+            "last digits may differ"
         ]
-    taken = cores_taken(since)
-    left = threads_beside(taken, most=most, cores=since.cores)
-    if left == most:
-        return 0, []
-    busy = f"others keep {taken:.1f} of {since.cores} cores busy, and threads would wait for theirs"
-    if kept is not None:
-        return 0, [
-            f"{busy}: OMP_NUM_THREADS={left} would be faster than the {most} that this run began "
-            "with, and the last digits may differ"
-        ]
+    if most == 1 or since is None:
+        return []
+    every = min(most, since.cores)
+    for window in (GLANCE, SURE):
+        taken = cores_taken(since, window=window)
+        left = threads_beside(taken, most=most, cores=since.cores)
+        if left == every:
+            return []
     torch.set_num_threads(left)
-    return left, [f"{left} of {most} threads: {busy} (OMP_NUM_THREADS={most} takes all)"]
+    return [
+        f"{left} of {most} threads: others keep {taken:.1f} of {since.cores} cores busy, and a "
+        f"thread that shares a core holds up the rest (OMP_NUM_THREADS={most} takes all)"
+    ]
 
 
 @contextmanager
-def threads_put_back() -> Generator[None]:
-    """Leave torch with as many threads as before."""
+def restored_threads() -> Generator[None]:
+    """Torch has as many threads afterwards as before."""
     before = torch.get_num_threads()
     try:
         yield

@@ -246,6 +246,7 @@ _FIELDS: dict[str, Callable[[Any, int], bool]] = {
     "skipped": _is_count,
     "owed": lambda value, step: type(value) is bool,
     "seen": lambda value, step: value is None or (type(value) is int and 0 <= value < 1 << 63),
+    "threads": lambda value, step: type(value) is int and value > 0,
     "deciding": _decides,
     "parameters": lambda value, step: (
         isinstance(value, list) and all(isinstance(one, str) for one in value)  # type: ignore[arg-type]

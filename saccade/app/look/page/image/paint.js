@@ -131,7 +131,7 @@ function drawBoxes(pen, boxes, peak, grid, wide, high) {
   }
 }
 
-// Where the eye went from word to word.
+// Where attention went from word to word.
 function drawPath(pen, path, grid, wide, high) {
   const points = path.map((cell) => {
     const [x, y] = middleOf(cell, grid);

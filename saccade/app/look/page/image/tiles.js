@@ -45,12 +45,12 @@ export class ImageTiles {
         el("div", { class: "layer-heads" }, ...tiles.map(({ node }) => node)));
     });
     const most = Math.max(...nodes.map((node) => node.lastChild.childElementCount));
-    this.root = el("div", { class: "heads picture-heads", css: { "--heads": most } }, ...nodes);
+    this.root = el("div", { class: "heads image-heads", css: { "--heads": most } }, ...nodes);
     this.repaint = perFrame(() => this.#paint());
   }
 
   #tile(site, head, named) {
-    const canvas = el("canvas", { class: "picture-thumb", "aria-hidden": "true" });
+    const canvas = el("canvas", { class: "image-thumb", "aria-hidden": "true" });
     const trait = el("span", { class: "trait" });
     const name = named ? site.name : site.derived ? "all layers" : `head ${head}`;
     const node = el("button", {

@@ -46,7 +46,9 @@ COMMANDS = {
         parses=True,
     ),
     "export": Command(
-        "RUN", "the model for CTranslate2 or ONNX", "saccade.app.cli.export:export_command"
+        "RUN",
+        "the model for CTranslate2, ONNX, transformers or timm",
+        "saccade.app.cli.export:export_command",
     ),
     "serve": Command(
         "RUN …",

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-
-import tyro
+from typing import Any, Literal, TypeVar
 
 from saccade.app.cli.inputs import say_written
+from saccade.app.cli.options import Output, RunArguments
 from saccade.app.cli.output import counting, print_json, show_table, tell, warnings_said
 from saccade.app.cli.scores.curves import describe_curve, draw_learning, print_curves
 from saccade.app.compare.curves import curves_of, read_curve
@@ -31,10 +30,10 @@ TITLES = {
 
 
 def compare_command(
-    runs: tyro.conf.Positional[tuple[str, ...]],
+    runs: RunArguments,
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     x: Size | Literal["updates"] | None = None,
     by: Series | None = None,
     figure: str = "",

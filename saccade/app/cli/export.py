@@ -1,10 +1,8 @@
 """`saccade export RUN --to ctranslate2|onnx|huggingface|timm`: for engines and libraries."""
 
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
+from saccade.app.cli.options import Output, RunArgument
 from saccade.app.cli.output import busy, print_json, say, tell
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.make import Target, export_run
@@ -12,11 +10,11 @@ from saccade.train.storage.folder import RunFolder
 
 
 def export_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     to: Target,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     quantization: Quantization = "float32",
     json: bool = False,
 ) -> None:

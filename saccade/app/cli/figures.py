@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -30,7 +31,7 @@ EVERY = "all"
 
 
 def figures_command(
-    claims: tyro.conf.Positional[tuple[str, ...]] = (),
+    claims: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="C1 …")] = (),
     /,
     *,
     out: Path = Path("runs/figures"),

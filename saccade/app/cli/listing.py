@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -69,7 +69,11 @@ def _under(rows: list[dict[str, Any]]) -> Table:
 
 
 def describe_command(
-    name: tyro.conf.Positional[str], /, *, toml: bool = False, json: bool = False
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
+    /,
+    *,
+    toml: bool = False,
+    json: bool = False,
 ) -> None:
     """Print the settings of a recipe or a model preset and its size, or what became of a run.
 

@@ -6,11 +6,20 @@ from collections.abc import Callable
 from contextlib import redirect_stderr
 from functools import partial, wraps
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
 
 from saccade.errors import ConfigError
+
+Output = Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="PATH")]
+_Many = tuple[str, ...]
+RunArgument = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+RunArguments = Annotated[_Many, tyro.conf.Positional, tyro.conf.arg(metavar="RUN …")]
+TextArguments = Annotated[_Many, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT …")]
+MixedArguments = Annotated[_Many, tyro.conf.Positional, tyro.conf.arg(metavar="IMAGE|TEXT …")]
+ImageArguments = Annotated[_Many, tyro.conf.Positional, tyro.conf.arg(metavar="IMAGE …")]
 
 _RULE = re.compile(r"[─-]{3,}")
 _OPTION = re.compile(r"^--\S+")

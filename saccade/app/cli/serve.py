@@ -1,7 +1,6 @@
 """`saccade serve runs/transformer`: predictions and looks over HTTP, and a page to see them."""
 
-import tyro
-
+from saccade.app.cli.options import RunArguments
 from saccade.app.cluster.connect import RaySettings
 from saccade.app.serve.settings import ServeSettings
 from saccade.errors import ConfigError
@@ -18,7 +17,7 @@ EXTRA = (
 
 
 def serve_command(
-    runs: tyro.conf.Positional[tuple[str, ...]] = (),
+    runs: RunArguments = (),
     /,
     *,
     host: str = "127.0.0.1",

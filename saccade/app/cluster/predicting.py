@@ -16,11 +16,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tyro
 from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.app.api import load
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import counting, say, tell
 from saccade.app.cluster.connect import RaySettings, connected, ray_module
 from saccade.app.kinds import kind_for
@@ -48,8 +48,8 @@ MOST_TOKENS = 100  # that a language model writes for each
 
 
 def predict_with_ray(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     ray: RaySettings = RaySettings(ray=True),  # noqa: B008

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from saccade.app.cli.inputs import check_out, one_text, with_zoom
+from saccade.app.cli.options import Output
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.kinds.base import check_zoom, load_alike
 from saccade.app.look.document import LookDocument
@@ -31,7 +29,7 @@ class TextLookOptions:
     """
 
     text: tuple[str, ...] = ()
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Output = None
     settings: LookSettings = field(default_factory=LookSettings)
     select: Selection = field(default_factory=Selection)
     compare: str | None = None

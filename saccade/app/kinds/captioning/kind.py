@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import Any, overload
 
 import torch
-import tyro
 from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.image_look import refuse_several
 from saccade.app.cli.inputs import check_out, is_page, save_look, say_written
+from saccade.app.cli.options import ImageArguments, Output, RunArgument
 from saccade.app.cli.output import busy, counting, print_json, tell, tell_drawing
 from saccade.app.cli.scores.captions import print_caption_scores
 from saccade.app.export.words import EXPORTS
@@ -154,8 +154,8 @@ def _load(run: LoadedRun) -> CaptioningModel:
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
     decoding: Decoding = Decoding(beam=5),  # noqa: B008
@@ -193,7 +193,7 @@ def _as_table(found: CaptionPrediction) -> dict[str, Any]:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -232,11 +232,11 @@ def eval_command(
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     settings: LookSettings = LookSettings(),  # noqa: B008
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,

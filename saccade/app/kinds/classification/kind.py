@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
 from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.image_look import check_asked, look_at_images
 from saccade.app.cli.inputs import check_out, say_written
+from saccade.app.cli.options import ImageArguments, Output, RunArgument
 from saccade.app.cli.output import busy, counting, print_json, warnings_said
 from saccade.app.cli.scores.classes import draw_confusion, print_class_scores
 from saccade.app.export.classifier import EXPORTS
@@ -32,8 +32,8 @@ from saccade.tasks.classification.evaluate import evaluate_classifier
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
     best: int = BEST,
@@ -84,7 +84,7 @@ def _lines(tool: ImageClassifier) -> Any:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -132,11 +132,11 @@ def eval_command(
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     of: str | None = None,
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,

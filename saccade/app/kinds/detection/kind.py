@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import tyro
 
 from saccade.app.api import load
 from saccade.app.cli.image_look import check_asked, look_at_images
 from saccade.app.cli.inputs import check_out, say_written
+from saccade.app.cli.options import ImageArguments, Output, RunArgument
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -51,13 +49,13 @@ ROWS = 24  # images of a split on a page
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
     threshold: float = LIKELY,
     format: FoundFormat = "text",  # noqa: A002
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     draw: Path | None = None,
     device: str = "auto",
     json: bool = False,
@@ -142,7 +140,7 @@ def _lines(row: Row, alone: bool) -> Fields:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -187,11 +185,11 @@ def eval_command(
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     threshold: float = LIKELY,
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,

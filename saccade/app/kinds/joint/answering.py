@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any
 
-import tyro
-
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import show_table, tell
 from saccade.app.kinds.base import Kind, LoadedRun
 from saccade.app.kinds.joint.commands import (
@@ -34,8 +33,8 @@ from saccade.tasks.joint.tools import AnswerTool
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008
@@ -63,7 +62,7 @@ def predict_command(
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
@@ -99,8 +98,8 @@ def _print_scores(found: dict[str, Any]) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008

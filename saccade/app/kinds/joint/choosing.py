@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any
 
-import tyro
-
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import show_table
 from saccade.app.kinds.base import Kind
 from saccade.app.kinds.joint.commands import (
@@ -29,8 +28,8 @@ from saccade.tasks.joint.tools import ChoosingTool
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008
@@ -55,7 +54,7 @@ def predict_command(
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
@@ -81,8 +80,8 @@ def _print_scores(found: dict[str, Any]) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008

@@ -4,13 +4,14 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import tyro
 
 from saccade.app.api import load
 from saccade.app.cli.image_look import check_asked, refuse_several, write_page
 from saccade.app.cli.inputs import check_out, is_page, save_look
+from saccade.app.cli.options import Output
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -211,7 +212,7 @@ class PairLookOptions:
         device: cpu, cuda …; auto takes the fastest there is.
     """
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Output = None
     select: Selection = field(default_factory=Selection)
     compare: str | None = None
     split: str | None = None

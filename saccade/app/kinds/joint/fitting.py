@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import tyro
-
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import tell
 from saccade.app.kinds.base import Kind
 from saccade.app.kinds.image_files import Fields
@@ -28,8 +27,8 @@ from saccade.tasks.joint.tools import FittingTool
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008
@@ -58,7 +57,7 @@ def _lines(row: Row, alone: bool) -> Fields:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
@@ -95,8 +94,8 @@ def _print_scores(found: dict[str, Any]) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-import tyro
-
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import print_scores
 from saccade.app.kinds.base import Kind
 from saccade.app.kinds.image_files import Fields
@@ -30,8 +29,8 @@ from saccade.tasks.joint.tools import FillingTool
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008
@@ -70,7 +69,7 @@ def _blanks(row: Row) -> Iterator[tuple[str]]:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
@@ -99,8 +98,8 @@ def _print_scores(found: dict[str, Any]) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008

@@ -4,8 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import tyro
-
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import show_table
 from saccade.app.kinds.base import Kind
 from saccade.app.kinds.found_files import free_stem, make_folder, quick_png
@@ -35,8 +34,8 @@ from saccade.tasks.joint.tools import ReferringTool
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008
@@ -87,7 +86,7 @@ class DrawnPhrases:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOutPairs = HeldOutPairs(),  # noqa: B008
@@ -116,8 +115,8 @@ def _print_scores(found: dict[str, Any]) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     asked: PairOptions = PairOptions(),  # noqa: B008

@@ -6,10 +6,9 @@ from math import log
 from pathlib import Path
 from typing import Any, overload
 
-import tyro
-
 from saccade.app.api import load
 from saccade.app.cli.inputs import input_lines
+from saccade.app.cli.options import RunArgument, TextArguments
 from saccade.app.cli.output import busy, print_json, print_scores
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Writer
@@ -154,8 +153,8 @@ def _with_engine(model: LanguageModel, exported: Path) -> LanguageModel:
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
@@ -255,7 +254,7 @@ def _three_sentences(model: LanguageModel, *, count: int = 1000) -> dict[str, An
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -279,8 +278,8 @@ def eval_command(
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     asked: TextLookOptions = TextLookOptions(),  # noqa: B008

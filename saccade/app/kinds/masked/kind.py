@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
-import tyro
-
 from saccade.app.api import load
 from saccade.app.cli.inputs import input_lines
+from saccade.app.cli.options import RunArgument, TextArguments
 from saccade.app.cli.output import busy, print_json, print_scores
 from saccade.app.export.text.write import MASKED
 from saccade.app.kinds.base import (
@@ -95,8 +94,8 @@ def _load(run: LoadedRun) -> MaskedModel:
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
@@ -181,7 +180,7 @@ def evaluate(
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -205,8 +204,8 @@ def eval_command(
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     asked: TextLookOptions = TextLookOptions(),  # noqa: B008

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import tyro
 from torch import Tensor
 
 from saccade.app.api import load
+from saccade.app.cli.options import MixedArguments, RunArgument
 from saccade.app.cli.output import busy, counting, json_list, print_json, say, tell
 from saccade.app.cli.scores.classes import print_class_scores
 from saccade.app.kinds.base import HeldOut, Kind
@@ -46,8 +46,8 @@ BUILT_IN = "shapes"  # names the built-in scenes where classes are asked for
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     text: Texts = (),
@@ -131,7 +131,7 @@ def _alike(
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import tyro
 
 from saccade.app.cli.image_look import check_asked, look_at_images
 from saccade.app.cli.inputs import check_out, is_page
+from saccade.app.cli.options import MixedArguments, Output, RunArgument
 from saccade.app.cli.output import counting
 from saccade.app.cli.text_look import look_at_text
 from saccade.app.kinds.base import load_alike
@@ -30,13 +30,13 @@ Texts = tyro.conf.UseAppendAction[tuple[str, ...]]
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    given: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    given: MixedArguments = (),
     /,
     *,
     text: Texts = (),
     words: bool = False,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     of: str | None = None,
     select: Selection = Selection(),  # noqa: B008
     compare: str | None = None,

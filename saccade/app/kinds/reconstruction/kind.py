@@ -1,14 +1,14 @@
 """Reconstruction: images in, codes out, and the images again from these."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-import tyro
 from torch import Tensor
 
 from saccade.app.api import load
 from saccade.app.cli.inputs import say_written
+from saccade.app.cli.options import ImageArguments, Output, RunArgument
 from saccade.app.cli.output import busy, counting, print_json, print_scores
 from saccade.app.kinds.base import HeldOut, Kind
 from saccade.app.kinds.image_files import Fields, Row, check_images, predict_images
@@ -31,11 +31,11 @@ Pair = tuple[Tensor, Tensor]
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     codes: bool = False,
     device: str = "auto",
     json: bool = False,
@@ -90,7 +90,7 @@ def _draw(pairs: list[Pair], out: Path | None) -> None:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -134,11 +134,11 @@ def _of_split(tool: Reconstructor, asked: ReconstructionSettings, split: str | N
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    images: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    images: ImageArguments = (),
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
 ) -> None:
     """Refused: a discrete VAE has no attention. `saccade predict` draws what comes of images.
 

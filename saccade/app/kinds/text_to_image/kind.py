@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from saccade.app.api import load
 from saccade.app.cli.inputs import (
@@ -17,6 +15,7 @@ from saccade.app.cli.inputs import (
     save_look,
     say_written,
 )
+from saccade.app.cli.options import Output, RunArgument, TextArguments
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -113,12 +112,12 @@ class Ranking:
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     count: int = 1,
     drawing: Drawing = Drawing(),  # noqa: B008
     begun: BegunImage = BegunImage(),  # noqa: B008
@@ -211,7 +210,7 @@ def _written(found: Sequence[ImagePrediction], files: DrawnFiles) -> list[dict[s
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -302,12 +301,12 @@ def _share(share: float | None) -> str:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     drawing: Drawing = Drawing(),  # noqa: B008
     begun: BegunImage = BegunImage(),  # noqa: B008
     select: Selection = Selection(),  # noqa: B008

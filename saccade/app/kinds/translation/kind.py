@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
-import tyro
-
 from saccade.app.api import load
 from saccade.app.cli.inputs import input_lines
+from saccade.app.cli.options import RunArgument, TextArguments
 from saccade.app.cli.output import busy, counting, print_json, print_scores
 from saccade.app.export.ctranslate2 import Quantization
 from saccade.app.export.engine import CTranslate2Translator
@@ -157,8 +156,8 @@ def _with_engine(model: TranslationModel, exported: Path) -> TranslationModel:
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
@@ -243,7 +242,7 @@ def _corpus(
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -293,8 +292,8 @@ def check_look(name: str, how: LookSettings) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     asked: TextLookOptions = TextLookOptions(),  # noqa: B008

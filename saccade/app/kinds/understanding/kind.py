@@ -2,9 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from saccade.app.api import load
 from saccade.app.cli.inputs import (
@@ -16,6 +14,7 @@ from saccade.app.cli.inputs import (
     say_written,
     with_zoom,
 )
+from saccade.app.cli.options import Output, RunArgument, TextArguments
 from saccade.app.cli.output import (
     busy,
     counting,
@@ -49,8 +48,8 @@ UNLABELLED = "take --split valid, or write GLUE's leaderboard its file: --submis
 
 
 def predict_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
@@ -127,7 +126,7 @@ def _show(row: dict[str, Any], *, alone: bool) -> None:
 
 
 def eval_command(
-    run: tyro.conf.Positional[str],
+    run: RunArgument,
     /,
     *,
     held_out: HeldOut = HeldOut(),  # noqa: B008
@@ -220,13 +219,13 @@ def _print_scores(found: dict[str, Any]) -> None:
 
 
 def look_command(
-    run: tyro.conf.Positional[str],
-    texts: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: RunArgument,
+    texts: TextArguments = (),
     /,
     *,
     text: tuple[str, ...] = (),
     second: str | None = None,
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+    out: Output = None,
     of: str | None = None,
     flow: bool = False,
     select: Selection = Selection(),  # noqa: B008

@@ -8,7 +8,6 @@ say the other never does.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -31,8 +30,8 @@ from saccade.errors import ConfigError
 from saccade.models.inference.cached_decoder import CachedDecoder, Encoded
 from saccade.models.text.word_decoder import WordDecoder
 
-ROW, COLUMN, NEIGHBOURS, ALL = range(4)
-SEES = ("row", "column", "neighbourhood", "image so far")  # of a layer, by these numbers
+ROW, COLUMN, NEIGHBOURS = range(3)
+SEES = ("row", "column", "neighbourhood")  # what a layer sees of the image, by these numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +46,6 @@ class DalleConfig(WordModelConfig):
         depth: layers.
         heads: of attention in a layer.
         kernel: the last layer sees so many cells around each, across and down.
-        sees: sparse is as published; with all, layers that would see a row see all of the image so
-            far, which costs little where it has few cells.
         dropout: share of a layer's output that is dropped in training.
     """
 
@@ -59,7 +56,6 @@ class DalleConfig(WordModelConfig):
     depth: int = 8
     heads: int = 8
     kernel: int = 11
-    sees: Literal["sparse", "all"] = "sparse"
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -203,23 +199,20 @@ class Dalle(nn.Module):
 
 def sees_of_image(config: DalleConfig) -> tuple[int, ...]:
     """What each layer sees of the image: layers 2, 6, 10 … its column, the last its
-    neighbourhood, all others its row, or all of it.
+    neighbourhood, all others its row.
     """
-    others = ALL if config.sees == "all" else ROW
-    kinds = [COLUMN if (layer - 2) % 4 == 0 else others for layer in range(1, config.depth)]
+    kinds = [COLUMN if (layer - 2) % 4 == 0 else ROW for layer in range(1, config.depth)]
     return (*kinds, NEIGHBOURS)
 
 
 def layer_masks(config: DalleConfig) -> LayerMasks:
     """Those of all layers."""
     text, grid, kernel = config.text, config.grid, config.kernel
-    length = text + config.cells
     return LayerMasks(
         (
             lambda device: masks.image_rows(text, grid, device=device),
             lambda device: masks.image_columns(text, grid, device=device),
             lambda device: masks.image_neighbours(text, grid, kernel, device=device),
-            lambda device: masks.causal(length, length, device=device),
         ),
         sees_of_image(config),
     )

@@ -1,15 +1,11 @@
 """DALL·E's Transformer: what it sees, and that steps from caches say what it says as a whole."""
 
-from dataclasses import replace
-from typing import Literal
-
 import pytest
 import torch
 from torch import nn
 
 from saccade.errors import ConfigError
 from saccade.models.image_tokens.dalle import (
-    ALL,
     COLUMN,
     NEIGHBOURS,
     ROW,
@@ -52,15 +48,6 @@ def test_every_layer_has_the_mask_that_the_paper_gives_it() -> None:
     assert sees_of_image(DalleConfig(depth=1)) == (NEIGHBOURS,)
 
 
-def test_layers_that_would_see_a_row_may_see_all() -> None:
-    config = replace(SMALL, depth=6, sees="all")
-    assert sees_of_image(config) == (ALL, COLUMN, ALL, ALL, ALL, NEIGHBOURS)
-    made = model(config)
-    length = config.text + config.cells
-    seen = made.layer_masks.between(0, 0, length, torch.device("cpu"))[0, 0]
-    assert torch.equal(seen, torch.ones(length, length).tril().bool())
-
-
 def test_no_code_sees_a_later_one() -> None:
     words, lengths, codes = some()
     made = model()
@@ -91,14 +78,11 @@ def test_what_fills_up_a_text_has_a_token_for_each_position() -> None:
     assert tokens[:2].tolist() == (SMALL.codes + words[0, :2]).tolist()
 
 
-@pytest.mark.parametrize("sees", ["sparse", "all"])
 @pytest.mark.parametrize("precision", [None, "float32"])
 @pytest.mark.parametrize("given", [0, 1, 4])
-def test_steps_from_caches_say_what_the_whole_says(
-    precision: str | None, given: int, sees: Literal["sparse", "all"]
-) -> None:
+def test_steps_from_caches_say_what_the_whole_says(precision: str | None, given: int) -> None:
     words, lengths, codes = some()
-    made = model(replace(SMALL, sees=sees)).float()
+    made = model().float()
     whole = made.output(made(words, lengths, codes))[:, SMALL.text - 1 : -1]
     decoder = made.for_decoding(precision)  # type: ignore[arg-type]
     tokens = torch.cat([made.text_tokens(words, lengths), codes[:, :given]], dim=1)

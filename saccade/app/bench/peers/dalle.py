@@ -13,17 +13,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from saccade.models.image_tokens.dalle import (
-    ALL,
-    COLUMN,
-    NEIGHBOURS,
-    ROW,
-    DalleConfig,
-    sees_of_image,
-)
+from saccade.models.image_tokens.dalle import COLUMN, NEIGHBOURS, ROW, DalleConfig, sees_of_image
 
 NEEDS = "dalle_pytorch"
-SEES = {ROW: "axial_row", COLUMN: "axial_col", NEIGHBOURS: "conv_like", ALL: "full"}
+SEES = {ROW: "axial_row", COLUMN: "axial_col", NEIGHBOURS: "conv_like"}
 PLACES = 4  # of an image, at which one code each is drawn: all of them would take minutes
 
 

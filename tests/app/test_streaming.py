@@ -96,12 +96,12 @@ def test_ten_times_the_pairs_need_no_more_memory_to_be_scored(
 ) -> None:
     file, model, peaks = tmp_path / "pairs.tsv", load(translator, device="cpu"), list[int]()
     settings = replace(model.recipe.task, data=str(file), source="en", target="fr")
-    monkeypatch.setattr(scored_pairs, "WINDOW", 64)
+    monkeypatch.setattr(scored_pairs, "WINDOW", 32)
     monkeypatch.setattr(Translator, "translate", echoed)
     monkeypatch.setattr(evaluate, "pairs_loss", lambda *given: (1.0, 1))
     plain, words = evaluate.Comparing(tokenize="13a"), [f"w{number}" for number in range(30)]
-    for count in (300, 3_000):
-        sides = (" ".join(words[: number % 30 + 1]) for number in range(count))
+    for count in (200, 2_000):
+        sides = (" ".join([str(number), *words[: number % 30]]) for number in range(count))
         file.write_text("".join(f"{side}\t{side}\n" for side in sides))
         tracemalloc.start()
         corpus = scored_pairs.scored_pairs(settings, None)

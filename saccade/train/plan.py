@@ -112,8 +112,7 @@ def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: N
     )
     rate, told = hardware.rate or None, list[str]()
     if rate is None and not hardware.gpu and fits:
-        rate, told = _rate_here(recipe, task, device, use)
-        rate *= hardware.gpus
+        rate, told = _rate_here(recipe, task, device, use, hardware.gpus)
     hours, hours_from = _hours(hardware, recipe, cost, rate, device)
     memory, there = sum(held.values()) + round(one.activations), hardware.memory(device)
     saved = state["weights"] + state["average"] + state["optimizer"]
@@ -277,12 +276,14 @@ def mean_tokens(task: Task[Any]) -> float:
 
 
 def _rate_here(
-    recipe: Recipe, task: Task[Any], device: torch.device, use: CpuUse | None
+    recipe: Recipe, task: Task[Any], device: torch.device, use: CpuUse | None, gpus: int
 ) -> tuple[float, list[str]]:
-    """Measured with as many threads as training would take now; and what to say of them."""
+    """Of so many, measured on one, with as many threads as training would take now; and what to
+    say of these.
+    """
     with threads_put_back():
         _, told = settle_threads(None, use if device.type == "cpu" else None)
-        return measured_rate(recipe, task, device), told
+        return measured_rate(recipe, task, device) * gpus, told
 
 
 def measured_rate(recipe: Recipe, task: Task[Any], device: torch.device) -> float:

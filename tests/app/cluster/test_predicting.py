@@ -4,13 +4,18 @@ import gzip
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
+import pyarrow
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 import saccade
-from saccade.app.cluster.predicting import Predictor
+from saccade.app.cluster import predicting
+from saccade.app.cluster.connect import RaySettings, connected
+from saccade.app.cluster.predicting import Predictor, predict_with_ray
 
 pytest.importorskip("ray.data")
 
@@ -86,6 +91,32 @@ def test_files_of_any_form_are_read_one_after_another_as_without_ray(
     rows = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [row["source"] for row in rows] == texts * 5
     assert [row["text"] for row in rows[:12]] == [row["text"] for row in rows[48:]]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # what Ray warns of is its own affair
+def test_a_single_table_is_read_by_ray_itself_as_without_ray(
+    understander: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = [f"ein Hund, {'läuft ' * (number % 4)}{number} ." for number in range(30)]
+    columns = {"id": list(range(30)), "text": texts, "more": [[1, 2]] * 30}
+    table = pyarrow.table(columns)
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7)
+    lines = "".join(f"{json.dumps(record)}\n" for record in table.to_pylist())
+    (tmp_path / "b.jsonl").write_text(lines)
+    alone = saccade.load(understander, device="cpu")
+    expected = [alone.predict(text).text for text in texts]
+    monkeypatch.setattr(predicting, "_stored", None)  # nobody else reads them
+    with connected(RaySettings(ray=True)) as ray:
+        monkeypatch.setattr(predicting, "connected", lambda _: nullcontext(ray))
+        for file in sorted(tmp_path.iterdir()):
+            predict_with_ray(str(understander), (str(file),), json=True, device="cpu")
+            rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            assert [row["source"] for row in rows] == texts, file.name
+            assert [row["text"] for row in rows] == expected
 
 
 def test_a_row_that_is_refused_while_others_are_answered_does_not_end_the_job(filler: Path) -> None:

@@ -122,3 +122,18 @@ def test_what_is_damaged_or_was_not_saved_is_refused(tmp_path: Path) -> None:
     (data / "state.json").write_text('{"_data_files": [], "_indices_data_files": [1]}')
     with pytest.raises(DataError, match=r"save it again after flatten_indices\(\)"):
         read_texts(data, "train")
+
+
+def test_what_datasets_itself_has_saved_is_read() -> None:
+    """By `DatasetDict.save_to_disk` of datasets 5.2, its validation split after a `filter`."""
+    data = Path(__file__).with_name("saved_by_datasets")
+    assert splits(data) == ["train", "valid"]
+    read = read_labelled_texts(data, "train")
+    assert [(row.texts, row.label) for row in read.rows] == [
+        (("A dull film .",), "bad"),
+        (("A fine film .",), "good"),
+        (("So so .",), "bad"),
+    ]
+    assert read_texts(data, "valid").texts == ["A fine film ."]
+    pairs = read_pairs(data, "train", source="en", target="de").pairs
+    assert pairs == [("a dog", "ein Hund")] * 3

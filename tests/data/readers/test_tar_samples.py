@@ -1,6 +1,5 @@
 """Tars of samples: grouped by stem, read as a stream, bad members told of by row."""
 
-import gzip
 import io
 import json
 import os
@@ -28,6 +27,7 @@ from saccade.data.readers.report import BadRow
 from saccade.data.readers.tar_samples import tar_count, tar_records
 from saccade.errors import DataError
 from tests.data.images_made import in_tar, picture
+from tests.data.readers.text.packed import PACK
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r﻿"), min_size=1)
 
@@ -101,14 +101,17 @@ def test_a_link_and_a_member_that_is_there_twice_are_bad(tmp_path: Path) -> None
     assert str(second) == "duplicate member: '1.txt' is there twice"
 
 
-def test_packed_tars_are_read_as_texts_and_damaged_ones_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ending", "called"), [(".gz", "gzip"), (".zst", "zst")])
+def test_packed_tars_are_read_as_texts_and_damaged_ones_are_refused(
+    ending: str, called: str, tmp_path: Path
+) -> None:
     plain = in_tar(tmp_path / "plain.tar", {f"{n}.txt": b"text %d" % n for n in range(9)})
-    packed = tmp_path / "train.tar.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    packed = tmp_path / f"train.tar{ending}"
+    packed.write_bytes(PACK[ending](plain.read_bytes()))
     assert read_texts(packed, "train").texts == read_texts(plain, "train").texts
     assert tar_count(packed) == 9
     packed.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(DataError, match="is not a whole gzip file"):
+    with pytest.raises(DataError, match=f"is not a whole {called} file"):
         read_texts(packed, "train")
     for cut in (512 * 5 + 100, 700):
         os.truncate(plain, cut)

@@ -68,7 +68,7 @@ def test_two_processes_train_as_one(case: str, one: Path, two: Path) -> None:
     assert apart.key_biases < 1e-10
     ours, theirs = losses(one / case), losses(two / case)
     assert ours.keys() == theirs.keys()
-    assert ours == pytest.approx(theirs, rel=1e-6)
+    assert ours == pytest.approx(theirs, rel=1e-10)
 
 
 @pytest.mark.slow
@@ -86,6 +86,16 @@ def test_if_one_process_is_killed_all_end_and_the_run_goes_on_from_there(
     assert time.monotonic() - begun < 60
     assert max(step for step, _ in losses(run)) == 10
     assert launch(data, [life(run, "translation")]) == 0
+    assert same_run(run, two / "translation") == []
+
+
+@pytest.mark.slow
+def test_torchrun_itself_brings_a_run_back_whose_worker_was_killed_between_checkpoints(
+    folder: Path, data: Path, two: Path
+) -> None:
+    run = folder / "restarted"
+    assert launch(data, [life(run, "translation", kills=[7])], restarts=1) == 0
+    assert "going on from step 4 of 20" in Path(f"{run}.notes").read_text()
     assert same_run(run, two / "translation") == []
 
 

@@ -103,13 +103,28 @@ def test_two_processes_with_half_of_the_weights_each_train_as_one(
     assert parts == {"00001", "00002"}
 
 
+@pytest.fixture(scope="module")
+def four(folder: Path, data: Path, two: Path) -> Path:
+    """By two replicas of two processes that hold the weights between them; the last goes on with
+    what two processes began.
+    """
+    plan = [life(folder / "four" / case, case, 2) for case in CASES]
+    begun = cut_short(two / "translation", folder / "four" / "begun by two")
+    assert launch(data, [*plan, life(begun, "translation", 2)], processes=4) == 0
+    return folder / "four"
+
+
 @pytest.mark.slow
-def test_replicas_of_split_weights_train_as_one_from_what_two_processes_began(
-    folder: Path, data: Path, one: Path, two: Path
+@pytest.mark.parametrize("case", CASES)
+def test_replicas_of_split_weights_train_as_one(case: str, one: Path, four: Path) -> None:
+    equal_but_for_rounding(four / case, one / case)
+
+
+@pytest.mark.slow
+def test_replicas_of_split_weights_go_on_with_what_two_processes_began(
+    one: Path, four: Path
 ) -> None:
-    run = cut_short(two / "translation", folder / "mixed")
-    assert launch(data, [life(run, "translation", 2)], processes=4) == 0
-    equal_but_for_rounding(run, one / "translation")
+    equal_but_for_rounding(four / "begun by two", one / "translation")
 
 
 @pytest.mark.slow
@@ -132,13 +147,13 @@ def test_the_run_of_many_is_used_like_any_other(one: Path, two: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_killed_during_a_write_brings_the_run_back_and_nothing_is_lost(
+def test_workers_killed_during_a_write_and_between_two_bring_the_run_back_and_nothing_is_lost(
     folder: Path, data: Path, two: Path
 ) -> None:
     run = folder / "killed"
-    assert launch(data, [life(run, "translation", 2, kills=[-16])], restarts=1) == 0
+    assert launch(data, [life(run, "translation", 2, kills=[-16, 15])], restarts=2) == 0
     notes = Path(f"{run}.notes").read_text()
-    assert "going on from step 12 of 20" in notes
+    assert notes.count("going on from step 12 of 20") == 2
     assert same_run(run, two / "translation") == []
     assert not list((run / "checkpoints").glob(".tmp-*"))
 

@@ -33,7 +33,7 @@ from saccade.train.devices.sharding import (
     separate_parts,
     shard_size,
 )
-from saccade.train.devices.threads import CpuUse, cpu_use, settle_threads, threads_put_back
+from saccade.train.devices.threads import CpuUse, cpu_use, restored_threads, settle_threads
 from saccade.train.fit import Objective, Trainer, seed_update
 from saccade.train.optimizers.optimizer import make_optimizer
 from saccade.train.recipe import Recipe
@@ -281,8 +281,8 @@ def _rate_here(
     """Of so many, measured on one, with as many threads as training would take now; and what to
     say of these.
     """
-    with threads_put_back():
-        _, told = settle_threads(None, use if device.type == "cpu" else None)
+    with restored_threads():
+        told = settle_threads(None, use if device.type == "cpu" else None)
         return measured_rate(recipe, task, device) * gpus, told
 
 

@@ -25,7 +25,7 @@ from saccade.train.devices import threads
 from saccade.train.devices.distributed import World
 from saccade.train.devices.hardware import Hardware
 from saccade.train.devices.sharding import recompute_blocks
-from saccade.train.devices.threads import threads_put_back
+from saccade.train.devices.threads import restored_threads
 from saccade.train.events import Update
 from saccade.train.fit import Objective, Trainer
 from saccade.train.plan import (
@@ -228,12 +228,12 @@ def test_hours_are_measured_with_as_many_threads_as_training_would_take(
 ) -> None:
     taken: list[int] = []
     monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr(threads, "cores_taken", lambda _: 1.0)
+    monkeypatch.setattr(threads, "cores_taken", lambda _, window: 1.0)
     monkeypatch.setattr(threads, "threads_beside", lambda *_, **__: 1)
     monkeypatch.setattr(
         plan, "measured_rate", lambda *_: taken.append(torch.get_num_threads()) or 5.0
     )
-    with threads_put_back():
+    with restored_threads():
         torch.set_num_threads(2)
         made = make_plan(writing(), Hardware())
         assert torch.get_num_threads() == 2

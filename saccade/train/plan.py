@@ -282,7 +282,7 @@ def _rate_here(
     say of these.
     """
     with restored_threads():
-        told = settle_threads(None, use if device.type == "cpu" else None)
+        told = settle_threads(None, use if device.type == "cpu" and gpus == 1 else None)
         return measured_rate(recipe, task, device) * gpus, told
 
 

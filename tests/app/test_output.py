@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -15,6 +16,7 @@ import pytest
 
 from saccade.app.cli import main
 from saccade.app.cli.output import (
+    StandardStream,
     json_list,
     prepare_streams,
     print_json,
@@ -179,3 +181,32 @@ def test_whoever_wants_nothing_held_back_has_it_at_once() -> None:
     code += "print('heard'); os._exit(0)"
     command = [sys.executable, "-u", "-c", code]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"heard\n"
+
+
+class SignalledError(Exception):
+    """What a signal's handler raises."""
+
+
+def test_a_signal_that_comes_while_a_line_is_written_does_not_write_it_twice(
+    tmp_path: Path,
+) -> None:
+    """At whatever instant it comes; a line that was not begun may be missing."""
+
+    def heard(*_: object) -> None:
+        raise SignalledError
+
+    before = signal.signal(signal.SIGALRM, heard)
+    with (tmp_path / "lines").open("wb") as file:
+        stream = io.TextIOWrapper(StandardStream(file.fileno(), results=True))
+        for number in range(5000):
+            with suppress(SignalledError):  # one to each line
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 * (1 + number % 60))
+                stream.write(f"{number}\n")  # print writes a line and its end one by one
+                stream.flush()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        stream.close()
+    numbers = [int(line) for line in (tmp_path / "lines").read_text().splitlines()]
+    assert len(numbers) > 100
+    assert len(set(numbers)) == len(numbers), "written twice"
+    assert numbers == sorted(numbers)

@@ -222,7 +222,7 @@ def test_a_gallery_is_chosen_from_by_click_and_by_key(open_page: Open) -> None:
     assert again.page.locator(".gallery-item").nth(2).get_attribute("aria-pressed") == "true"
 
 
-def test_a_patch_of_the_eye_shows_what_it_looks_at(open_page: Open) -> None:
+def test_a_patch_of_the_encoder_shows_what_it_looks_at(open_page: Open) -> None:
     made = captions(encoder=True)
     opened = open_page(made.document, state="#encoder=image_encoder.encoder.1.self/2&patch=10")
     title = opened.page.locator("#encoder .caption .note")

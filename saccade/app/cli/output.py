@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from textwrap import indent
 from typing import Any
 
@@ -39,24 +40,33 @@ _UNWRAPPED = 10_000  # columns
 _SHOW_CURSOR = "\x1b[?25h"
 
 
-class StandardStream(io.FileIO):
+class StandardStream(io.BufferedWriter):
     """Standard output, or standard error, which stops no work when it cannot be written.
 
-    A full disk under results is an error like any other; nothing is written after it.
+    A full disk under results is an error like any other; nothing is written after it. Errors are
+    met above the buffer: below it the exception of a signal could come when bytes are out and the
+    buffer does not know it yet, and they would be written twice.
     """
 
     def __init__(self, number: int, *, results: bool) -> None:
-        super().__init__(number, "w", closefd=False)
+        super().__init__(io.FileIO(number, "w", closefd=False))
         self._results, self._lost = results, False
 
-    def write(self, content: Any, /) -> int | None:
+    def write(self, content: Any, /) -> int:
+        self._unless_lost(partial(super().write, content))
+        return memoryview(content).nbytes
+
+    def flush(self) -> None:
+        self._unless_lost(super().flush)
+
+    def _unless_lost(self, work: Callable[[], object]) -> None:
         if self._lost:
-            return memoryview(content).nbytes
+            return
         try:
-            return super().write(content)
+            work()
         except OSError as error:
             if not self._results:
-                return memoryview(content).nbytes
+                return
             if isinstance(error, BrokenPipeError):
                 raise
             self._lost = True
@@ -78,7 +88,7 @@ def prepare_streams() -> None:
 
 
 def _rewrapped(stream: io.TextIOWrapper, *, results: bool) -> io.TextIOWrapper:
-    raw = io.BufferedWriter(StandardStream(stream.fileno(), results=results))
+    raw = StandardStream(stream.fileno(), results=results)
     at_once = stream.line_buffering or stream.write_through  # by a terminal, or PYTHONUNBUFFERED
     return io.TextIOWrapper(raw, stream.encoding, line_buffering=at_once)
 

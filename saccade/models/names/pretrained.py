@@ -214,7 +214,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         weights |= _unwrapped(_loaded(part))
     if not weights:
         raise CheckpointError(f"{path} holds no named tensors; give a file of a model's weights")
-    return {_bare(name): tensor for name, tensor in weights.items()}
+    return names_today({_bare(name): tensor for name, tensor in weights.items()})
 
 
 def weight_files(path: Path) -> list[Path]:
@@ -256,7 +256,7 @@ def _loaded(path: Path) -> Any:
         with path.open("rb") as file:
             safe = file.read(9)[8:] == b"{"  # after the length of the header, the header
         if safe:
-            return names_today(load_file(path))
+            return load_file(path)
         _refuse_packed(path, size)
         # Training scripts leave their arguments beside the weights; such a namespace runs nothing.
         with torch.serialization.safe_globals([argparse.Namespace]), warnings.catch_warnings():

@@ -87,6 +87,7 @@ def settle_threads(before: int | None, since: CpuUse | None) -> list[str]:
         left = threads_beside(taken, most=most, cores=since.cores)
         if left == every:
             return []
+        since = cpu_use() or since  # whoever was busy while we prepared may have ended
     torch.set_num_threads(left)
     return [
         f"{left} of {most} threads: others keep {taken:.1f} of {since.cores} cores busy, and a "

@@ -190,7 +190,7 @@ def test_gradients_reach_every_parameter(config: CaptionTransformerConfig) -> No
             assert parameter.grad.abs().max() > 0, name
 
 
-def test_a_frozen_eye_stays_as_it_is_while_the_rest_learns() -> None:
+def test_a_frozen_encoder_stays_as_it_is_while_the_rest_learns() -> None:
     model = build(replace(CONFIGS["cnn pre"], frozen=True)).train()
     before = {name: value.clone() for name, value in model.image_encoder.state_dict().items()}
     free = [p for p in model.parameters() if p.requires_grad]
@@ -222,7 +222,7 @@ def test_whoever_watches_is_told_the_grid_and_changes_nothing() -> None:
         torch.testing.assert_close(own, expected.double())
 
 
-def test_an_eye_of_patches_is_watched_as_well() -> None:
+def test_an_encoder_of_patches_is_watched_as_well() -> None:
     model = build(CONFIGS["vit of another width"])
     with saccade.looking(model) as trace:
         told(model)

@@ -62,6 +62,15 @@ def test_a_run_of_before_goes_on_and_is_used(small: Recipe, tmp_path: Path) -> N
     assert all(torch.equal(kept[name], ours[name]) for name in {**kept, **ours})
 
 
+def test_weights_of_before_are_known_in_every_form(tmp_path: Path) -> None:
+    """Of a script of one's own, and wrapped for several processes, too."""
+    weight = torch.ones(2)
+    torch.save({"eye.encoder.stem.weight": weight}, tmp_path / "a.pth")
+    save_file({"module.eye.encoder.stem.weight": weight}, tmp_path / "b.safetensors")
+    for name in ("a.pth", "b.safetensors"):
+        assert set(read_weights(tmp_path / name)) == {"image_encoder.encoder.stem.weight"}
+
+
 def _of_before(path: Path) -> bool:
     """Give tensors, and what the optimizer numbers, their names of before, as if written so."""
     once = {_before(name): tensor for name, tensor in load_file(path).items()}

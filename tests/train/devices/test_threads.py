@@ -170,6 +170,17 @@ def test_a_machine_with_fewer_cores_than_threads_is_not_busy(
     assert settle_threads(None, CpuUse(0.0, 0.0, 0.0, 2)) == []
 
 
+def test_others_who_have_ended_while_a_run_prepared_take_no_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr("torch.get_num_threads", lambda: 2)
+    monkeypatch.setattr(threads, "cpu_use", lambda: CpuUse(60.0, 31.0, 0.0, 2))
+    looks = {0.0: 0.5, 60.0: 0.0}  # by when they begin
+    monkeypatch.setattr(threads, "cores_taken", lambda since, window: looks[since.at])
+    assert settle_threads(None, CpuUse(0.0, 0.0, 0.0, 2)) == []
+
+
 def test_fewer_threads_than_a_run_began_with_are_taken_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -116,7 +116,7 @@ def test_a_single_glance_is_at_one_cell() -> None:
 
 
 @pytest.mark.parametrize("kind", ["cnn", "vit"])
-def test_rollout_is_the_product_of_all_layers_of_the_eye(kind: str) -> None:
+def test_rollout_is_the_product_of_all_layers_of_the_encoder(kind: str) -> None:
     document = caption_document([captioner(kind)], shown(), LookSettings(beam=1))
     look = document.looks[0]
     inner = [one for one in look.sites if one.rows == one.columns]
@@ -165,7 +165,7 @@ def test_two_runs_are_compared_on_one_picture_that_is_stored_once() -> None:
 
 
 @pytest.mark.slow
-def test_hypotheses_share_the_looks_of_the_eye() -> None:
+def test_hypotheses_share_the_looks_of_the_encoder() -> None:
     one, three = (
         caption_document([captioner("vit")], shown(), LookSettings(beam=beam)) for beam in (1, 3)
     )

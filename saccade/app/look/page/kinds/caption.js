@@ -56,7 +56,7 @@ export class CaptionView {
     });
     this.root.append(...[
       this.#galleryPart(), this.#sentence(), this.#stageCard(), this.#filmCard(),
-      this.#headsCard(), this.#eyeCard(),
+      this.#headsCard(), this.#encoderCard(),
     ].filter(Boolean));
   }
 
@@ -140,7 +140,7 @@ export class CaptionView {
     return card("Every head", { id: "heads" }, this.headsTitle, this.heads.root);
   }
 
-  #eyeCard() {
+  #encoderCard() {
     if (encoderSites(this.look).length === 0) return null;
     const { look, source, state, foot } = this;
     this.encoder = new EncoderPanel({ look, source, state, foot });

@@ -7,7 +7,7 @@ that was killed and started again computes the same numbers as one that was not.
 import math
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import torch
@@ -119,6 +119,11 @@ class Trainer:
         self.position = 0  # of the next micro-batch
         self.seen: int | None = 0  # tokens in all; None: a run of an earlier version did not count
         self.best: dict[str, float] = {}  # the figures of the best weights
+
+    @cached_property
+    def data(self) -> str:
+        """The fingerprint of what is learnt from: no data change while they are in memory."""
+        return self.task.fingerprint()
 
     @property
     def kept(self) -> nn.Module:

@@ -128,7 +128,7 @@ def fingerprint(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     return {
         # First, for with another tokenizer the data are other numbers too.
         **{Path(name).stem: _digest(run.path / name) for name in trainer.task.assets()},
-        "data": trainer.task.fingerprint(),
+        "data": trainer.data,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),

@@ -361,3 +361,18 @@ def test_a_record_of_changes_that_is_none_is_named(changes: Any, run: Path, data
     rewrite(run / "config.json", json.dumps({**config(run), "changes": changes}))
     with pytest.raises((RunError, ConfigError), match="changes must be a list of tables of step"):
         RunFolder(run).load_recipe()
+
+
+def test_the_data_are_looked_through_once_however_many_checkpoints_there_are(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, fingerprint = list[str](), Translation.fingerprint
+
+    def looked_through(task: Translation) -> str:
+        looks.append(fingerprint(task))
+        return looks[-1]
+
+    monkeypatch.setattr(Translation, "fingerprint", looked_through)
+    train(small_recipe(data, steps=3, save_every=1), tmp_path / "run", ignore)
+    assert len(looks) == 1
+    assert RunFolder(tmp_path / "run").newest_state()["data"] == looks[0]

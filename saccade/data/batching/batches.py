@@ -48,8 +48,8 @@ class Batches:
         rng = epoch_draws(self.seed, number)
         shuffled = torch.randperm(len(self.lengths), generator=rng)
         rows = shuffled[by_length(self.lengths[shuffled])]  # equal lengths stay shuffled
-        order = torch.randperm(len(self), generator=rng).tolist()
-        return [rows[self.cuts[i] : self.cuts[i + 1]] for i in order]
+        batches = rows.split(torch.tensor(self.cuts).diff().tolist())
+        return [batches[i] for i in torch.randperm(len(self), generator=rng).tolist()]
 
     @property
     def padding(self) -> float:

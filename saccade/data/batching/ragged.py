@@ -69,8 +69,8 @@ class Ragged:
         """Changes when any token or any boundary does; how many bytes hold a token is all one."""
         digest = hashlib.sha256()
         for piece in self.flat.split(1 << 24):
-            digest.update(piece.numpy().astype(np.int32).tobytes())
-        digest.update(self.starts.numpy().tobytes())
+            digest.update(piece.numpy().astype(np.int32))
+        digest.update(self.starts.numpy())
         return digest.hexdigest()
 
 
@@ -98,9 +98,9 @@ class RaggedRows:
         """That of a copy."""
         digest = hashlib.sha256()
         for rows in self.rows.split(AT_ONCE):
-            digest.update(self.whole.take(rows)[0].numpy().astype(np.int32).tobytes())
+            digest.update(self.whole.take(rows)[0].numpy().astype(np.int32))
         starts = np.concatenate([[0], self.lengths.numpy()]).cumsum()
-        digest.update(starts.astype(np.int64).tobytes())
+        digest.update(starts.astype(np.int64))
         return digest.hexdigest()
 
     def end_to_end(self) -> Ragged:

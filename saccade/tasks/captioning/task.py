@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,11 +182,6 @@ class Captioning:
         return with_vocabulary(model, len(self.vocabulary))
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         return " ".join(side.fingerprint() for side in (self._train, self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> CaptionBatch:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -101,11 +100,6 @@ class Classification:
         return model.for_images(self.settings.image, classes=len(self.classes.names))
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         return " ".join(_fingerprint_of(side) for side in (self._train, self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> ImageBatch:

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -108,11 +107,6 @@ class Detection:
         return replace(model, classes=len(self.classes))
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         return " ".join(_fingerprint_of(side) for side in (self._train, self._valid))
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> DetectionBatch:

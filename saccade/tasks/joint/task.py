@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -127,11 +126,6 @@ class JointLearning(ABC):
         return {}
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         return f"{self._train.fingerprint()} {self._valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> JointBatch:

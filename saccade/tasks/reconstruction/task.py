@@ -1,7 +1,6 @@
 """Reconstruction: images are told by codes, and made again from them."""
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -88,11 +87,6 @@ class Reconstruction:
         return self.settings.fit_model(model)
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         return f"{digest(self._train.images)} {digest(self._valid.images)}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> ReconstructionBatch:

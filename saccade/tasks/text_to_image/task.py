@@ -156,11 +156,6 @@ class TextToImage:
         return replace(model, **sizes)
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         coded_by = hashlib.sha256(self._dvae_asset).hexdigest()
         return f"{self._train.fingerprint()} {self._valid.fingerprint()} {coded_by}"
 

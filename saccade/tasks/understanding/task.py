@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -150,11 +149,6 @@ class Understanding:
         return replace(model, head=labels.head, **sizes)
 
     def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Asked for at every checkpoint, but no data change while they are in memory."""
         return f"{self._train.fingerprint()} {self._valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TextsBatch:

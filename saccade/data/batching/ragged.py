@@ -69,8 +69,8 @@ class Ragged:
         """Changes when any token or any boundary does; how many bytes hold a token is all one."""
         digest = hashlib.sha256()
         for piece in self.flat.split(1 << 24):
-            digest.update(piece.numpy().astype(np.int32))
-        digest.update(self.starts.numpy())
+            digest.update(piece.numpy().astype(np.int32).data)
+        digest.update(self.starts.numpy().data)
         return digest.hexdigest()
 
 
@@ -98,9 +98,9 @@ class RaggedRows:
         """That of a copy."""
         digest = hashlib.sha256()
         for rows in self.rows.split(AT_ONCE):
-            digest.update(self.whole.take(rows)[0].numpy().astype(np.int32))
+            digest.update(self.whole.take(rows)[0].numpy().astype(np.int32).data)
         starts = np.concatenate([[0], self.lengths.numpy()]).cumsum()
-        digest.update(starts.astype(np.int64))
+        digest.update(starts.astype(np.int64).data)
         return digest.hexdigest()
 
     def end_to_end(self) -> Ragged:

@@ -3,11 +3,13 @@
 import mmap
 import multiprocessing
 import os
+import pickle
 import sys
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
-from typing import Any
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -15,11 +17,13 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from saccade.data import shapes
+from saccade.data.batching.packed_rows import LazyRows
 from saccade.data.files.forked import forking, serve_parent
-from saccade.data.shapes import Scene
+from saccade.data.shapes import Scene, ShapesSettings
 from saccade.tasks.base import Progress
 
 Pixels = UInt8[np.ndarray, "count 3 side side"]
+Told = TypeVar("Told")
 
 WORTH_IT = 5000  # scenes; fewer are drawn before processes have started
 MOST = 16  # processes
@@ -32,46 +36,93 @@ def announced(count: int) -> str:
     return f"drawing {count:,} scenes of shapes, some {count // A_SECOND // _workers(count) + 2} s"
 
 
+@dataclass(frozen=True, eq=False)
+class Scenes(LazyRows[Scene]):
+    """The first scenes of a split, each composed when it is asked for: the same at every time."""
+
+    split: str
+    total: int
+    settings: ShapesSettings
+
+    def __len__(self) -> int:
+        return self.total
+
+    def row(self, number: int) -> Scene:
+        return shapes.scene(self.split, number, self.settings)
+
+
 def draw_scenes(
     scenes: Sequence[Scene], side: int, progress: Progress
 ) -> UInt8[Tensor, "count 3 side side"]:
     """Scenes as images; the same whoever draws them."""
+    return draw_and_tell(scenes, side, _nothing, progress)[0]
+
+
+def draw_and_tell(
+    scenes: Sequence[Scene], side: int, tell: Callable[[Scene], Told], progress: Progress
+) -> tuple[UInt8[Tensor, "count 3 side side"], list[Told]]:
+    """Scenes as images, and what `tell` says of each."""
     shape = (len(scenes), 3, side, side)
     memory = mmap.mmap(-1, max(1, len(scenes) * 3 * side**2))  # forked processes write into it
     images = np.frombuffer(memory, np.uint8, len(scenes) * 3 * side**2).reshape(shape)
-    workers = _workers(len(scenes))
+    work, workers = _Work(scenes, images, tell), _workers(len(scenes))
     if workers > 1:
-        _draw_together(scenes, images, workers, progress)
+        told = _together(work, workers, progress)
     else:
-        for done in _draw(scenes, images, range(len(scenes))):
-            progress(done, len(scenes))
-    return torch.from_numpy(images)
+        told = list[Told]()
+        for one in work.on(range(len(scenes))):
+            told.append(one)
+            progress(len(told), len(scenes))
+    return torch.from_numpy(images), told
 
 
-def _draw_together(
-    scenes: Sequence[Scene], images: Pixels, workers: int, progress: Progress
-) -> None:
-    """Every process draws each so-manieth scene; what one that was killed has left is drawn here.
+def _nothing(_: Scene) -> None:
+    """What is told of a scene that is only drawn."""
+
+
+@dataclass(frozen=True)
+class _Work(Generic[Told]):
+    scenes: Sequence[Scene]
+    images: Pixels
+    tell: Callable[[Scene], Told]
+
+    def on(self, which: Iterable[int]) -> Iterator[Told]:
+        """Some of the scenes drawn, in place; yields what is told of each."""
+        for index in which:
+            scene = self.scenes[index]
+            self.images[index] = shapes.render(scene, self.images.shape[-1]).transpose(2, 0, 1)
+            yield self.tell(scene)
+
+
+def _together(work: _Work[Told], workers: int, progress: Progress) -> list[Told]:
+    """Every process takes each so-manieth scene; what one that was killed has left is done here.
 
     Forked, as torch's loaders are: who draws needs no device, and a script that trains needs no
     guard around its main part.
     """
-    fork, count = multiprocessing.get_context("fork"), len(scenes)
+    fork, count = multiprocessing.get_context("fork"), len(work.scenes)
     done = fork.Array("q", workers, lock=False)
     parts = [range(first, count, workers) for first in range(workers)]
-    drawing = [
-        fork.Process(target=_count_drawn, args=(scenes, images, part, done, worker, os.getpid()))
-        for worker, part in enumerate(parts)
-    ]
-    with _running(drawing):
-        for one in drawing:
-            while one.is_alive():
-                one.join(TOLD_EVERY)
-                progress(sum(done), count)
-    for worker, part in enumerate(parts):
-        for more in _draw(scenes, images, part[done[worker] :]):
-            progress(sum(done) + more, count)
+    told: dict[int, Told] = {}
+    with ExitStack() as stack:
+        files = [stack.enter_context(os.fdopen(os.memfd_create("told"), "w+b")) for _ in parts]
+        drawing = [
+            fork.Process(target=_count_drawn, args=(work, part, file, done, worker, os.getpid()))
+            for worker, (part, file) in enumerate(zip(parts, files))
+        ]
+        with _running(drawing):
+            for one in drawing:
+                while one.is_alive():
+                    one.join(TOLD_EVERY)
+                    progress(sum(done), count)
+        for part, file in zip(parts, files):
+            told.update(zip(part, _told(file)))
+    left = [index for index in range(count) if index not in told]
+    for index, one in zip(left, work.on(left)):
+        told[index] = one
+        progress(len(told), count)
     progress(count, count)
+    return [told[index] for index in range(count)]
 
 
 @contextmanager
@@ -90,23 +141,26 @@ def _running(processes: Sequence[ForkProcess]) -> Generator[None]:
 
 
 def _count_drawn(
-    scenes: Sequence[Scene],
-    images: Pixels,
+    work: _Work[Any],
     which: range,
+    file: BinaryIO,
     done: Any,  # an array of numbers that all processes share
     worker: int,
     parent: int,
 ) -> None:
     serve_parent(parent)
-    for drawn in _draw(scenes, images, which):
+    for drawn, one in enumerate(work.on(which), start=1):
+        pickle.dump(one, file)
         done[worker] = drawn
+    file.flush()
 
 
-def _draw(scenes: Sequence[Scene], images: Pixels, which: range) -> Iterator[int]:
-    """Some of the scenes, in place; yields how many."""
-    for drawn, index in enumerate(which, start=1):
-        images[index] = shapes.render(scenes[index], images.shape[-1]).transpose(2, 0, 1)
-        yield drawn
+def _told(file: BinaryIO) -> Iterator[Any]:
+    """What a process has written; one that was killed may have been in the middle."""
+    file.seek(0)
+    with suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            yield pickle.load(file)
 
 
 def _workers(count: int) -> int:

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from saccade.data import shapes
-from saccade.data.shapes import Scene
+from saccade.data.shapes import Scene, ShapesSettings
 from saccade.tasks import scenes as drawing
-from saccade.tasks.scenes import announced, draw_scenes
+from saccade.tasks.scenes import Scenes, announced, draw_and_tell, draw_scenes
 
 
 def some(count: int) -> list[Scene]:
@@ -46,9 +46,33 @@ def test_what_a_process_that_was_killed_has_left_is_drawn_all_the_same(
 
     monkeypatch.setattr(drawing, "_workers", lambda count: 2)
     monkeypatch.setattr(shapes, "render", dying)
-    images = draw_scenes(some(40), 16, lambda done, total: None)
+    images, told = draw_and_tell(some(40), 16, shapes.captions, lambda done, total: None)
     expected = np.stack([render(one, 16) for one in some(40)]).transpose(0, 3, 1, 2)
     assert torch.equal(images, torch.from_numpy(expected))
+    assert told == [shapes.captions(one) for one in some(40)]
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_what_is_told_of_each_scene_is_in_order(
+    processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "_workers", lambda count: processes)
+    _, told = draw_and_tell(some(50), 16, shapes.captions, lambda done, total: None)
+    assert told == [shapes.captions(one) for one in some(50)]
+
+
+def test_scenes_are_composed_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenes, compose, composed = Scenes("train", 40, ShapesSettings()), shapes.scene, list[int]()
+    expected = [some(40)[7], some(40)[39]]
+
+    def noted(split: str, index: int, settings: ShapesSettings) -> Scene:
+        composed.append(index)
+        return compose(split, index, settings)
+
+    monkeypatch.setattr(shapes, "scene", noted)
+    assert len(scenes) == 40
+    assert [scenes[7], scenes[-1]] == expected
+    assert composed == [7, 39]
 
 
 def test_few_scenes_start_no_process_and_many_as_many_as_there_are_cores(

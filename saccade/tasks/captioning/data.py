@@ -29,7 +29,7 @@ from saccade.tasks.base import Preparation, Progress, Task, TextSettings, silent
 from saccade.tasks.captioning.equalizer import EqualizerSettings
 from saccade.tasks.captioning.regions import Hidden, HiddenRows, HiddenScenes
 from saccade.tasks.images import Augmenting, ImageSource, SomeImages, cache_folder
-from saccade.tasks.scenes import announced, draw_scenes
+from saccade.tasks.scenes import Scenes, announced, draw_and_tell
 from saccade.tasks.tokenizer import learnt
 
 HELD_OUT = 0.05  # of images without a validation split
@@ -246,8 +246,7 @@ def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
     """Scenes of shapes, drawn now. A split may also be given by its full name."""
     count = settings.scenes if split == "train" else HELD_BACK
     scenes = _scenes(settings, split, count)
-    images = draw_scenes(scenes, settings.image, progress)
-    captions = [shapes.captions(scene) for scene in scenes]
+    images, captions = draw_and_tell(scenes, settings.image, shapes.captions, progress)
     hides = settings.equalizer.hides and split == "train"
     return Captioned(
         images,
@@ -258,10 +257,9 @@ def _draw(settings: CaptioningSettings, split: str, progress: Progress) -> Capti
     )
 
 
-def _scenes(settings: CaptioningSettings, split: str, count: int) -> list[Scene]:
+def _scenes(settings: CaptioningSettings, split: str, count: int) -> Scenes:
     name, how = SPLITS.get((settings.world, split), split), settings.shapes
-    how = replace(how, size=settings.image)
-    return [shapes.scene(name, index, how) for index in range(count)]
+    return Scenes(name, count, replace(how, size=settings.image))
 
 
 def _read(settings: CaptioningSettings, split: str, progress: Progress) -> Captioned:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -45,7 +46,7 @@ from saccade.tasks.base import (
 from saccade.tasks.classification.published import pixel_notes
 from saccade.tasks.classification.vary import VarySettings
 from saccade.tasks.images import ImageSource, SomeImages, cache_folder
-from saccade.tasks.scenes import announced, draw_scenes
+from saccade.tasks.scenes import Scenes, announced, draw_and_tell
 
 PUBLISHED = 224  # side of the images that published sizes are for
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
@@ -267,11 +268,10 @@ def _draw(settings: ClassificationSettings, split: str, progress: Progress) -> L
     """Scenes of shapes, drawn now."""
     check_split(split, ("train", "valid", "test", "compositional", "many"), "shapes")
     count = settings.scenes if split == "train" else HELD_BACK
-    scenes = [shapes.scene(split, index, settings.shapes) for index in range(count)]
-    images = draw_scenes(scenes, settings.kept, progress)
-    labels = torch.tensor([scene.label for scene in scenes])
+    scenes = Scenes(split, count, settings.shapes)
+    images, labels = draw_and_tell(scenes, settings.kept, attrgetter("label"), progress)
     report = f"{count:,} scenes of shapes, split {split}, by the kind of the largest object"
-    return Labelled(images, labels, Classes(shapes.KINDS), report, scenes)
+    return Labelled(images, torch.tensor(labels), Classes(shapes.KINDS), report, scenes)
 
 
 def _read(

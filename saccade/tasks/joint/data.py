@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -24,7 +24,7 @@ from saccade.models.joint.config import RegionKind, VilbertConfig
 from saccade.printable import printable
 from saccade.tasks.base import Progress, TextSettings, check_split, refuse_without_data
 from saccade.tasks.images import Augmenting, ImageSource, digest
-from saccade.tasks.scenes import announced, draw_scenes
+from saccade.tasks.scenes import announced, draw_and_tell
 from saccade.tasks.tokenizer import learnt
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
@@ -250,11 +250,9 @@ def drawn_scenes(settings: JointSettings, split: str, progress: Progress) -> Sig
     check_split(split, SHAPES, "shapes")
     count = settings.scenes if split == "train" else HELD_BACK
     scenes = [shapes.scene(split, index, settings.shapes) for index in range(count)]
-    images = draw_scenes(scenes, settings.image, progress)
-    boxes = [
-        to_corners(torch.from_numpy(shapes.visible_boxes(scene, settings.image)).float())
-        for scene in scenes
-    ]
+    seen = partial(shapes.visible_boxes, size=settings.image)
+    images, visible = draw_and_tell(scenes, settings.image, seen, progress)
+    boxes = [to_corners(torch.from_numpy(one).float()) for one in visible]
     kinds = [
         torch.tensor([shapes.KINDS.index(thing.kind) for thing in scene.objects])
         for scene in scenes

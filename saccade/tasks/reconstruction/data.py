@@ -10,7 +10,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from saccade.config import ModelConfig, check_fraction, check_positive
-from saccade.data import shapes
 from saccade.data.batching.packed_rows import SomeRows
 from saccade.data.images.cache import CacheSettings
 from saccade.data.images.square import Fit
@@ -29,7 +28,7 @@ from saccade.tasks.images import (
     cache_folder,
     part_held_out,
 )
-from saccade.tasks.scenes import announced, draw_scenes
+from saccade.tasks.scenes import Scenes, announced, draw_scenes
 
 HELD_BACK = 1000  # scenes of shapes to a split that is not learnt from
 
@@ -164,8 +163,7 @@ def _draw(settings: ReconstructionSettings, split: str, progress: Progress) -> P
     """Scenes of shapes, drawn now."""
     check_split(split, ("train", "valid", "test", "compositional", "many"), "shapes")
     count = settings.scenes if split == "train" else HELD_BACK
-    scenes = [shapes.scene(split, index, settings.shapes) for index in range(count)]
-    images = draw_scenes(scenes, settings.image, progress)
+    images = draw_scenes(Scenes(split, count, settings.shapes), settings.image, progress)
     return PlainImages(images, f"{count:,} scenes of shapes, split {split}")
 
 

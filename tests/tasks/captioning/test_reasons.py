@@ -95,9 +95,9 @@ def test_the_two_worlds_are_reported_side_by_side() -> None:
     one, two = (read_captioned(SETTINGS, world) for world in WORLDS)
     both = Captioned(
         torch.cat([told.images[torch.arange(COUNT)] for told in (one, two)]),
-        one.captions + two.captions,
+        [*one.captions, *two.captions],
         "",
-        one.scenes + two.scenes,
+        [*one.scenes, *two.scenes],
     )
     found = worlds(Pointer(both, SETTINGS, lambda i: f"a {by_context(both, i)}"), HOW)
     assert list(found) == ["biased-test", "balanced-test"]

@@ -43,6 +43,7 @@ _DVAE = Recipe(
     train=TrainSettings(
         steps=6000,
         batch_tokens=128,
+        optimizer="muon",  # 28.9 dB after 500 updates of 64 images; with AdamW 24.1
         learning_rate=3e-3,
         schedule="cosine",
         warmup=50,
@@ -83,7 +84,6 @@ _DALLE = Recipe(
     train=replace(
         _DVAE.train,
         steps=8000,
-        optimizer="muon",
         learning_rate=1.5e-3,
         weight_decay=0.1,
     ),

@@ -19,6 +19,7 @@ ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe"),
     *(".tif", ".tiff"),
 )
+UNREAD = (".heic", ".heif", ".avif", ".jxl", ".jp2")  # images, in forms that are not read
 _ODD = {"around": "drawn around outlines", "clipped": "cut at the edge of the image"}
 SUBSET = re.compile(r"(train|val|test)\d{4}")  # a folder of COCO
 

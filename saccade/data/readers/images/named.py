@@ -3,6 +3,7 @@
 An image that cannot be had is told of in its place, so that the rest goes on.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def named_images(given: Iterable[str]) -> Iterator[Named]:
 def holds_images(path: Path) -> bool:
     """Whether a path is a folder or an archive; else it is an image itself."""
     name = path.name.lower()
-    return path.is_dir() or name.endswith((*ARCHIVES, ".tgz")) or ".tar." in name
+    return os.path.isdir(path) or name.endswith((*ARCHIVES, ".tgz")) or ".tar." in name
 
 
 def _held(path: Path) -> Iterator[Named]:

@@ -88,6 +88,27 @@ def test_a_file_a_folder_a_pattern_and_standard_input(
     assert [line.split("\t")[1] for line in out.splitlines()] == [expected[1], expected[3]]
 
 
+def test_what_is_typed_is_an_image_of_any_form_or_names_of_any_beginning(
+    classifier: Path, images: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    """BMW.png begins as files of BMP do, and RIFF.png as those of WebP."""
+    given = images / "2.png"
+    expected = saccade.load(classifier).predict(given).text
+    for form in ("TIFF", "BMP", "WEBP", "GIF"):
+        sink = io.BytesIO()
+        Image.open(given).save(sink, form, lossless=True)
+        _type(monkeypatch, sink.getvalue())
+        code, out, _ = run(capsys, "predict", classifier, "-", "--best", 1)
+        assert (code, len(out.splitlines())) == (0, 1)
+        assert form in ("WEBP", "GIF") or out.startswith(expected)
+    monkeypatch.chdir(images)
+    for name in ("BMW.png", "RIFF.png"):
+        (images / name).write_bytes(given.read_bytes())
+        _type(monkeypatch, f"{name}\n2.png\n".encode())
+        code, out, _ = run(capsys, "predict", classifier, "-")
+        assert (code, [line.split("\t")[0] for line in out.splitlines()]) == (0, [name, "2.png"])
+
+
 def _type(monkeypatch: Patch, content: bytes) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 

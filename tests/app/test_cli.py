@@ -1,8 +1,10 @@
 """The command line as a user meets it: what it prints, where, and with which exit code."""
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +61,25 @@ def test_a_mistake_gives_one_line_and_exit_code_2(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("line", ["train vit --data {}", "describe {}", "serve {}", "compare {}"])
+@pytest.mark.parametrize("name", [300 * "a", "locked/runs"])
+def test_a_path_that_the_system_refuses_gives_one_line_whoever_touches_it(
+    line: str, name: str, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    plain = os.stat
+
+    def refuse(path: Any, *rest: Any, **more: Any) -> os.stat_result:  # as it does all but root
+        if "locked" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return plain(path, *rest, **more)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert run(line.format(tmp_path / name).split(), monkeypatch) == 2
+    told = [one for one in capsys.readouterr().err.splitlines() if one.startswith("saccade: ")]
+    assert len(told) == 1
+    assert name in told[0]
+
+
 def test_list_knows_every_recipe(monkeypatch: Patch, capsys: Capture) -> None:
     assert run(["list", "--json"], monkeypatch) == 0
     rows = json.loads(capsys.readouterr().out)

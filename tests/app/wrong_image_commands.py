@@ -39,6 +39,12 @@ CLASSES = [
     Wrong(f"{FEW} --model.heads 3", "width=8 does not divide into heads=3"),
     Wrong("predict {cls}", "name the images", "predict {cls} dot.png"),
     Wrong("predict {cls} -", "standard input is empty; give an image, or names of files"),
+    Wrong("predict {cls} -", "standard input: no image: it does not begin", "", b"\0ftypavif" * 99),
+    Wrong(
+        "predict {cls} ''", "'' names no image; give its file, or . for all", "predict {cls} few"
+    ),
+    Wrong(f"predict {{cls}} {300 * 'a'}", "cannot be read: File name too long"),
+    Wrong(f"look {{cls}} {300 * 'a'}", "cannot be read: File name too long"),
     Wrong("predict {cls} - dot.png", "- is standard input alone"),
     Wrong("predict {cls} - --best 2", "x.png does not exist", "", b"x.png\n"),
     Wrong("predict {cls} '*.tiff'", "no file is named like *.tiff", "predict {cls} 'd*.png'"),

@@ -1,5 +1,6 @@
 """The command line: a literal dict of commands, and one place where errors become one line."""
 
+import errno
 import os
 import sys
 import time
@@ -8,7 +9,13 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from saccade.errors import ConfigError, SaccadeError, out_of_memory, perhaps
+from saccade.printable import printable
 from saccade.train.stopping import Stopped, StopRequest, leave, obey_within_a_second
+
+_WAYS_OUT = {
+    errno.EACCES: "ask whom it belongs to, or name another place",
+    errno.ENAMETOOLONG: "check the path",
+}
 
 
 class Command(NamedTuple):
@@ -192,11 +199,18 @@ def _run_or_fail(arguments: list[str], request: StopRequest) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (MemoryError, RuntimeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in _WAYS_OUT and error.filename:
+            _fail(_refused(error), 2)
         if not out_of_memory(error):
             raise
         told = str(error).strip().partition("\n")[0][:200]
         less = LESS.get(arguments[0], LESS_INPUT)
         _fail(f"out of memory ({told or 'none is left'}); {less}", 1)
+
+
+def _refused(error: OSError) -> str:
+    """What the system says of a path, wherever in a command it was touched first."""
+    return f"{printable(error.filename)}: {error.strerror}; {_WAYS_OUT[error.errno or 0]}"
 
 
 def _fail(message: str, code: int) -> None:

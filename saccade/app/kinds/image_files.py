@@ -4,6 +4,7 @@ An image that cannot be read is told and passed over; the others are answered al
 """
 
 import glob
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -39,8 +40,7 @@ Fields = Iterable[tuple[str, ...]]
 STANDARD_INPUT = "-"
 HEAD = 1 << 16  # bytes of standard input that tell whether it is an image
 PATTERN = "*?["
-# How the files of images begin that Pillow is asked to read here.
-MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"RIFF")
+NO_NAME = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8")  # how images begin, and hardly ever a name
 
 
 def check_images(given: tuple[str, ...]) -> None:
@@ -50,6 +50,8 @@ def check_images(given: tuple[str, ...]) -> None:
             "name the images: files, folders, .tar or .zip archives, patterns in quotes, or - for "
             "an image or names of files on standard input"
         )
+    if "" in given:
+        raise ConfigError("'' names no image; give its file, or . for all in this folder")
     if STANDARD_INPUT in given and len(given) > 1:
         raise ConfigError("- is standard input alone; leave the other names out")
 
@@ -80,7 +82,7 @@ def _standard_input() -> Iterator[Iterable[tuple[str, Any]]]:
     """The image, or images of the names that come in."""
     stream: Any = sys.stdin.buffer
     begun: bytes = stream.read1(HEAD)
-    if begun.startswith(MAGIC):
+    if begun.startswith(NO_NAME) or b"\0" in begun:  # which no name holds, and every image
         yield [("standard input", begun + stream.read())]
         return
     empty = True
@@ -95,7 +97,7 @@ def _standard_input() -> Iterator[Iterable[tuple[str, Any]]]:
 
 def _matching(one: str) -> list[str]:
     """Every name there is for a pattern; a name itself."""
-    if not any(mark in one for mark in PATTERN) or Path(one).exists():
+    if not any(mark in one for mark in PATTERN) or os.path.exists(one):
         return [one]
     names = sorted(glob.glob(one, recursive=True))
     if not names:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,7 +130,7 @@ class ShownImage:
 def _file(image: Any) -> Any:
     """The path that a string names, unless that is a folder; anything else as it is."""
     path = Path(image) if isinstance(image, str) else image
-    if isinstance(path, Path) and path.is_dir():
+    if isinstance(path, Path) and os.path.isdir(path):
         raise ConfigError(
             f"{printable(path)} is a folder; name the images in it that you want to look at"
         )

@@ -31,6 +31,7 @@ from saccade.data.images.decode import ImageError
 READER = "/reader"  # the name of the line: no folder can be called so
 FORM = "multipart/form-data"
 A: dict[Takes, str] = {"text": "a text", "image": "an image"}
+REPEATED = ("image", "text")  # fields of a form that several parts make a list of
 AS_TEXT = ("run", "compare", "text", "of")  # fields of a form that are not written as in JSON
 
 
@@ -93,19 +94,17 @@ class RequestBody:
 
     def _form(self) -> dict[str, Any]:
         known = self.schema.model_fields
-        parts = read_form(self.body, self.content_type, most=self.settings.batch + len(known))
+        most = len(REPEATED) * self.settings.batch + len(known)
+        parts = read_form(self.body, self.content_type, most=most)
         value: dict[str, Any] = {}
         for name, contents in parts.items():
             if name not in known:
                 value[name] = None  # which the schema refuses with the names that there are
-            elif name == "image":
-                value[name] = contents if len(contents) > 1 else contents[0]
-            elif len(contents) > 1:
-                raise RequestError(
-                    400, "bad_form", f"{name[:60]!r} is given twice", field=name[:60]
-                )
+            elif len(contents) > 1 and name not in REPEATED:
+                raise RequestError(400, "bad_form", f"{name!r} is given twice", field=name)
             else:
-                value[name] = form_value(contents[0], name[:60], plain=name in AS_TEXT)
+                each = [_part(one, name) for one in contents]
+                value[name] = each if len(each) > 1 else each[0]
         return value
 
     def _asked(self, wanted: PredictRequest | LookRequest) -> ReadRequest:
@@ -131,6 +130,10 @@ class RequestBody:
                 raise invalid(f"{name} is missing; it must be {rule}", name)
         if wanted.boxes is not None and not pairs:
             raise invalid(f"{run.name} takes no boxes: leave them out", "boxes")
+
+
+def _part(contents: bytes, name: str) -> Any:
+    return contents if name == "image" else form_value(contents, name, plain=name in AS_TEXT)
 
 
 def _pairs(

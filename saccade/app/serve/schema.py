@@ -148,7 +148,7 @@ def _predict(settings: ServeSettings) -> Fields:
 
 def _look(settings: ServeSettings) -> Fields:
     text = Field(None, description=f"a text of at most {settings.text_characters} characters")
-    image = Field(None, description="an image file in base64")
+    image = Field(None, description="one image file, in JSON as base64")
     compare = Field(None, max_length=LONGEST_NAME, description="the name of a second run, or null")
     of = Field(
         None, max_length=LONGEST_NAME, description="the class whose traces to look for, or null"
@@ -236,5 +236,7 @@ def _refusal(
 def _shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) > 10**40:
         return "(a number of more than 40 digits)"
+    if isinstance(value, list) and any(isinstance(one, bytes) for one in value):
+        return f"({len(value)} files)"
     text = ascii(value[:40] if isinstance(value, str | bytes | list) else value)
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -41,6 +41,12 @@ def pixels_of(image: AnyImage, *, name: str = "", short: int) -> UInt8[Tensor, "
         return decode_image(image, name=name, short=short)
     name = name or "the image"
     if isinstance(image, Image.Image):
+        if image.mode == "F" or not all(image.size):
+            width, height = image.size
+            reason = (
+                f"no image: {width}×{height} of Pillow's mode {image.mode}; give pixels, as RGB"
+            )
+            raise ImageError(name, reason)
         try:
             return upright(image)
         except Exception as error:  # a file that Pillow has yet to read may be damaged in any way

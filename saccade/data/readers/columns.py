@@ -110,6 +110,8 @@ def require_column(
     `what` it is for names the `option`, and `more` says what else one can do.
     """
     if found := find_column(names, [given] if given else usual):
+        if (held := list(names).count(found)) > 1:
+            raise DataError(f"{where} has {held} columns {found!r}; give each a name of its own")
         return found
     sought = repr(given) if given else f"for the {what}"
     raise DataError(

@@ -21,14 +21,28 @@ def labels_of(value: object, key: str, *, names: Sequence[str] = ()) -> tuple[st
 def labels_in(cell: str, key: str, *, separator: str) -> tuple[str, ...]:
     """The classes in a cell of text: a JSON list, or labels with `separator` between them."""
     if cell.startswith("[") and cell.endswith("]"):
-        return labels_of(json_value(cell), key)
+        return labels_of(_listed(cell, key), key)
     parts = cell.split(separator) if separator else [cell]
+    if len(parts) > 1 and not all(part.strip() for part in parts):
+        raise BadRow(
+            f"no label: {key!r} is {cell[:60]!r}, with nothing on one side of a {separator!r}; "
+            "take it away"
+        )
     return tuple(in_natural_order(_label(part, key, ()) for part in parts))
 
 
 def in_natural_order(labels: Iterable[str]) -> list[str]:
     """Each label once; where names differ in a number, 9 comes before 10."""
     return sorted(set(labels), key=natural)
+
+
+def _listed(cell: str, key: str) -> object:
+    try:
+        return json_value(cell)
+    except BadRow:
+        raise BadRow(
+            f'not JSON: {key!r} is {cell[:60]!r}; write a list as ["cat", "dog"], or cat|dog'
+        ) from None
 
 
 def _label(value: object, key: str, names: Sequence[str]) -> str:

@@ -170,7 +170,7 @@ def test_what_is_no_request_for_a_caption_is_told_why(server: LocalServer, name:
 
 
 LOOKS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "two": ({"image": [GOOD, GOOD]}, "image", "must be an image file in base64"),
+    "two": ({"image": [GOOD, GOOD]}, "image", "must be one image file"),
     "nothing": ({}, "image", "image is missing"),
     "no attention": ({"image": GOOD, "run": "teller"}, "run", "no attention to look at"),
     "itself": ({"image": GOOD, "compare": "captioner"}, "compare", "another run"),
@@ -227,6 +227,13 @@ def test_a_form_that_is_none_is_told_why(server: LocalServer, name: str) -> None
     told = error(server.post("/v1/predict", content=body, headers=headers))
     assert (told[0], told[2]) == (status, field)
     assert said in told[3]
+
+
+def test_a_look_at_two_files_is_refused_without_their_bytes(server: LocalServer) -> None:
+    body, headers = form(IMAGE, IMAGE), {"Content-Type": "multipart/form-data; boundary=x"}
+    status, _, field, message = error(server.post("/v1/look", content=body, headers=headers))
+    assert (status, field) == (422, "image")
+    assert message == "image=(2 files) must be one image file, in JSON as base64"
 
 
 def test_the_largest_body_with_an_image_is_read(server: LocalServer) -> None:

@@ -57,6 +57,23 @@ def test_one_image_goes_with_many_requests(server: LocalServer, picture: bytes) 
         assert one["similarity"] == pytest.approx(alone["similarity"], abs=1e-4)
 
 
+def test_the_texts_of_a_form_are_a_list_as_its_images_are(
+    server: LocalServer, picture: bytes
+) -> None:
+    many = ask(server, picture, text=TEXTS).json()["predictions"]
+    said = [("text", (None, text)) for text in TEXTS]
+    form = [("image", picture), ("run", (None, "cnn")), *said]
+    answer = server.http.post("/v1/predict", files=form).json()["predictions"]
+    assert answer == [
+        {
+            **one,
+            "similarity": pytest.approx(one["similarity"], abs=1e-4),
+            "guesses": told["guesses"],
+        }
+        for one, told in zip(many, answer, strict=True)
+    ]
+
+
 def test_a_look_of_one_run_or_of_two_for_any_of_the_texts(
     server: LocalServer, picture: bytes
 ) -> None:

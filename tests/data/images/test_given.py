@@ -50,3 +50,18 @@ def test_the_size_is_that_of_the_upright_image_in_full() -> None:
 def test_what_has_no_size_is_refused_by_its_name() -> None:
     with pytest.raises(ImageError, match=r"photo 3: no image: it does not begin like any of JPEG"):
         size_of(b"nothing", name="photo 3")
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "told"),
+    [
+        ("F", (3, 2), "photo 3: no image: 3×2 of Pillow's mode F; give pixels, as RGB"),
+        ("RGB", (0, 2), "photo 3: no image: 0×2 of Pillow's mode RGB; give pixels, as RGB"),
+    ],
+)
+def test_an_image_of_pillow_without_pixels_or_of_fractions_is_refused(
+    mode: str, size: tuple[int, int], told: str
+) -> None:
+    with pytest.raises(ImageError) as caught:
+        pixels_of(Image.new(mode, size), name="photo 3", short=1)
+    assert str(caught.value) == told

@@ -83,7 +83,7 @@ def _tars(data: Path) -> dict[str, list[Path]]:
 
 
 def _images(tree: Tree, folder: str) -> Iterator[ImageRow | Problem]:
-    for number, name in enumerate(images_below(tree, folder), start=1):
+    for number, name in enumerate(images_below(tree, folder, unread=True), start=1):
         where = printable(join(str(tree.path), name))
         try:
             member = tree.member(name)

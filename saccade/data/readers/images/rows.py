@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
+from unicodedata import normalize
 
 from saccade.data.batching.packed_rows import PackedRows
 from saccade.data.images.members import Member
@@ -18,6 +19,7 @@ ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".jfif", ".jpe"),
     *(".tif", ".tiff"),
 )
+UNREAD = (".heic", ".heif", ".avif", ".jxl", ".jp2")  # images, in forms that are not read
 _ODD = {"around": "drawn around outlines", "clipped": "cut at the edge of the image"}
 SUBSET = re.compile(r"(train|val|test)\d{4}")  # a folder of COCO
 
@@ -111,7 +113,7 @@ class ImageFinder:
     def find(self, *names: str) -> Member:
         """The image under the first of these names that is there; a BadRow if none is."""
         try:
-            plain = [inner(name) for name in names]
+            plain = [spelt for name in names for spelt in _spellings(inner(name))]
         except BadRow as bad:
             raise BadRow(f"{bad}; write where it lies from there, as images/1.jpg") from None
         near = [(self._tree, self._folder)]
@@ -148,6 +150,11 @@ class ImageFinder:
     def _note(self, tree: Tree) -> None:
         if tree is not self._tree and str(tree.path) not in self.used:
             self.used.append(str(tree.path))
+
+
+def _spellings(name: str) -> Iterable[str]:
+    """The name, then with "é" as one character and as two, as macOS has it: both look the same."""
+    return dict.fromkeys([name, *(normalize(form, name) for form in ("NFC", "NFD"))])
 
 
 def image_under(fields: dict[str, Any], key: str, finder: ImageFinder) -> Member:

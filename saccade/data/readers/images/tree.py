@@ -22,6 +22,7 @@ from saccade.regular import file_status, regular_file
 ARCHIVES = (".tar", ".zip")
 _SPLITS = {name for names in SPLITS.values() for name in names}
 _HIDDEN = (".", "__MACOSX")
+_DOS, _UTF8 = 0, 0x800  # in a zip: the system that packed it, the flag of a name in UTF-8
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
 
 
@@ -202,8 +203,9 @@ def _tarred(path: Path, _: int, stamp: int) -> Iterator[tuple[str, Member | str]
 def _zipped(path: Path, size: int, stamp: int) -> Iterator[tuple[str, Member | str]]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            name = _named(info.filename)
-            if name is None or info.is_dir():
+            spelt = _spelt(info)
+            name = _named(spelt)
+            if name is None or spelt.endswith("/"):
                 continue
             kind = info.external_attr >> 16
             if stat.S_IFMT(kind) not in (0, stat.S_IFREG):
@@ -224,6 +226,21 @@ def _zipped(path: Path, size: int, stamp: int) -> Iterator[tuple[str, Member | s
                         checksum=info.CRC,
                     ),
                 )
+
+
+def _spelt(info: zipfile.ZipInfo) -> str:
+    """A name in a zip as its packer meant it.
+
+    Without a flag for UTF-8 names are said to be in the code page of DOS, but macOS and Info-ZIP
+    write UTF-8 all the same; PowerShell parts folders as Windows does.
+    """
+    name = info.filename.replace("\\", "/") if info.create_system == _DOS else info.filename
+    if info.flag_bits & _UTF8:
+        return name
+    try:
+        return name.encode("cp437").decode()
+    except UnicodeError:
+        return name
 
 
 def _named(name: str) -> str | None:

@@ -291,6 +291,11 @@ REFUSED: dict[str, tuple[dict[str, bytes], str, str]] = {
     "no file": ({}, "lost.csv", "lost.csv does not exist; check the path"),
     "packed": ({"x.tar.gz": b""}, "x.tar.gz", "is compressed as a whole"),
     "no header": ({"train.csv": b"a.png,cat\n"}, "", "has a row where the columns should be named"),
+    "a column twice": (
+        {"train.csv": b"image,label,label\na.png,cat,3\n"},
+        "",
+        "train.csv has 2 columns 'label'; give each a name of its own",
+    ),
     "an empty table": ({"train.csv": b""}, "", "train.csv is empty"),
     "only a header": ({"train.csv": b"image,label\n"}, "", "train.csv: no rows at all"),
     "not text": ({"train.csv": b"\xff\xfe\n"}, "", "train.csv:1: not UTF-8"),

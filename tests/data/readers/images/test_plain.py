@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from saccade.data.readers.images.named import named_images
 from saccade.data.readers.images.plain import plain_image_splits, read_plain_images
 from saccade.errors import DataError
 from tests.data.images_made import (
@@ -48,6 +49,13 @@ def test_every_image_is_found_once(layout: str, tmp_path: Path) -> None:
         in_zip(tmp_path / "packed.zip", files),
     ):
         assert names(data) == ALL
+
+
+def test_an_image_of_a_form_that_is_not_read_is_not_passed_over(tmp_path: Path) -> None:
+    """Whoever decodes it says why; here it is a row, and of a folder that is named it is one."""
+    data = in_folder(tmp_path, {**PICTURES, "d.heic": b"x", "e/f.AVIF": b"x", "notes.txt": b"x"})
+    assert names(data) == [*ALL, "d.heic", "f.AVIF"]
+    assert len(list(named_images([str(data)]))) == len(ALL) + 2
 
 
 def test_splits_are_what_folders_and_files_are_named_after(tmp_path: Path) -> None:

@@ -240,6 +240,42 @@ def test_names_that_are_not_utf8_can_be_told(tmp_path: Path) -> None:
     assert refusal(lambda: decode(row.image)).encode()
 
 
+def test_a_zip_that_does_not_say_so_has_names_in_utf8_all_the_same(tmp_path: Path) -> None:
+    """Info-ZIP and macOS leave the flag out; what is no UTF-8 is in the code page of DOS."""
+    path = in_zip(tmp_path / "x.zip", {"train/Kätzchen/a.png": PICTURES["a.png"]})
+    raw = path.read_bytes()
+    for head in (b"PK\x03\x04\x14\x00", b"PK\x01\x02\x14\x03\x14\x00"):
+        assert head + b"\x00\x08" in raw
+        raw = raw.replace(head + b"\x00\x08", head + b"\x00\x00")
+    path.write_bytes(raw)
+    row = read_labelled(path, "train").rows[0]
+    assert row.extras["labels"] == ("Kätzchen",)
+    assert row.image.read() == PICTURES["a.png"]
+    path.write_bytes(raw.replace("Kä".encode(), b"K\x84_"))
+    assert read_labelled(path, "train").labels == ["Kä_tzchen"]
+
+
+def test_a_zip_of_windows_parts_its_folders(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for name in ("train\\cat\\", "train\\cat\\a.png"):
+            info = zipfile.ZipInfo(name)
+            info.create_system = 0
+            archive.writestr(info, PICTURES["a.png"] if name.endswith("png") else b"")
+    read = read_labelled(tmp_path / "x.zip", "train")
+    assert read.labels == ["cat"]
+    assert read.rows[0].image.read() == PICTURES["a.png"]
+
+
+@pytest.mark.parametrize("pack", [in_folder, in_zip])
+def test_an_image_is_found_whichever_way_its_accents_are_spelt(
+    tmp_path: Path, pack: Callable[..., Path]
+) -> None:
+    for held, said in (("\u00fc.png", "u\u0308.png"), ("u\u0308.png", "\u00fc.png")):
+        row = rows({"file_name": said, "text": "x"})
+        data = pack(tmp_path / f"{len(held)}.zip", {"train.jsonl": row, held: PICTURES["a.png"]})
+        assert read_images(data, "train").rows[0].image.read() == PICTURES["a.png"]
+
+
 def test_an_odd_row_in_a_large_archive_is_read_alone(tmp_path: Path) -> None:
     """Reading one member touches only its own stretch: the rest may be damaged."""
     path = in_tar(

@@ -46,7 +46,8 @@ LABELS = (
     *("class_name", "tag", "tags", "class_id", "classid", "label_id", "category_id"),
 )
 SPLIT = "split"
-_ONE_HOT = ""  # the key of all columns of classes together; no column has this name
+_ONE_HOT = ""  # the key of all columns of classes together; no column of a class has this name
+_MARKS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +169,7 @@ def _class_columns(
         return []
     image = find_column(table.names, [columns.image] if columns.image else IMAGES)
     split = find_column(table.names, [SPLIT]) if source.whole else ""
-    others = [name for name in table.names if name not in (image, split)]
+    others = [name for name in table.names if name not in ("", image, split)]  # "" is an index
     rows = parse_rows(ahead, "", lambda raw, _: table.record(raw))
     first = next((row for row in rows if isinstance(row, dict)), None)
     marked = first is not None and all(_mark(first[name]) is not None for name in others)
@@ -204,7 +205,7 @@ def _marked_classes(cells: list[tuple[str, str]]) -> tuple[str, ...]:
 
 def _mark(cell: str) -> bool | None:
     """What a cell says of a class; None if nothing."""
-    return {"0": False, "1": True, "0.0": False, "1.0": True}.get(cell.strip())
+    return _MARKS.get(cell.strip().lower())
 
 
 def _keys(

@@ -72,6 +72,20 @@ def test_bad_lines_of_csv_are_told(tmp_path: Path) -> None:
     assert [row.extras["labels"] for row in read.rows] == [("x",), ("x, y",)]
 
 
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("x|", "no label: 'label' is 'x|', with nothing on one side of a '|'; take it away"),
+        ("['x']", """not JSON: 'label' is "['x']"; write a list as ["cat", "dog"], or cat|dog"""),
+    ],
+)
+def test_a_cell_of_several_labels_that_cannot_be_read_is_shown(
+    tmp_path: Path, cell: str, told: str
+) -> None:
+    raw = f"image,label\na.png,{cell}\nb.png,x\n".encode()
+    assert f"train.csv:2: {told}" in refusal(in_folder(tmp_path, {"train.csv": raw, **PICTURES}))
+
+
 def test_a_row_of_no_known_split_is_told(tmp_path: Path) -> None:
     raw = b"split,image,label\ntrain,a.png,x\nheld out,b.png,y\n"
     data = in_folder(tmp_path, {"all.csv": raw, **PICTURES})
@@ -138,6 +152,13 @@ def test_each_class_may_have_a_column_of_0_and_1(tmp_path: Path, name: str, mark
     read = read_labelled(data, "train")
     assert [row.extras["labels"] for row in read.rows] == MARKED
     assert [row.line for row in read.rows] == [2, 3]
+
+
+def test_columns_of_classes_are_read_as_pandas_writes_them(tmp_path: Path) -> None:
+    """Those of get_dummies are True and False, behind a column without a name: the row's number."""
+    raw = b",image,dog,cat\n0,a.png,True,False\n1,b.png,False,True\n"
+    read = read_labelled(in_folder(tmp_path, {"train.csv": raw, **PICTURES}), "train")
+    assert [row.extras["labels"] for row in read.rows] == [("dog",), ("cat",)]
 
 
 def test_columns_of_classes_may_be_named_and_others_are_left_aside(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from saccade.tasks.tokenizer import trained_tokenizer
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.recipes import recipe as recipe_named
 from saccade.train.run import train
-from saccade.train.starting.start import adopted
+from saccade.train.starting.start import adopted, check_start
 from tests.data.tokenizers_made import TEXTS, bert_like, gpt_like, write_byte_pairs
+from tests.models.foreigners import save
 from tests.train.small import ignore, small_language, small_recipe, train_noting, write_corpus
 
 FIRST = "we eat bread and they drink water\n" * 40
@@ -147,6 +148,15 @@ def test_a_tokenizer_that_disagrees_with_its_weights_is_refused_with_both_number
     )
     way_out = message.rpartition("--init ")[2]
     train(language(texts / "other.txt", way_out), tmp_path / "run", ignore)
+
+
+def test_an_encoder_of_others_may_have_just_as_many_rows_as_its_tokenizer_has_tokens(
+    tmp_path: Path,
+) -> None:
+    """As ALBERT's and MPNet's published files have."""
+    save(tmp_path, "albert", vocab_size=bert_like().get_vocab_size())
+    recipe = replace(recipe_named("bert-glue"), init=str(tmp_path))
+    assert check_start(adopted(recipe, tmp_path / "run")) == tmp_path
 
 
 def test_a_folder_of_somebody_else_brings_its_tokenizer_in_the_older_form(

@@ -78,8 +78,8 @@ def _check_tokenizer(recipe: Recipe, path: Path) -> None:
     if tokenizer is None:
         return
     tokens = len(tokenizer)
-    model, larger = (outline(_of(recipe.model, vocabulary=n)) for n in (tokens, tokens + 1))
-    shapes = {name: tensor.shape for name, tensor in larger.state_dict().items()}
+    model, smallest = (outline(_of(recipe.model, vocabulary=n)) for n in (tokens, 1))
+    shapes = {name: tensor.shape for name, tensor in smallest.state_dict().items()}
     by_word = {n for n, tensor in model.state_dict().items() if tensor.shape != shapes[n]}
     found = renamed(model, read_weights(path))
     for name in sorted(by_word & found.keys()):

@@ -44,7 +44,8 @@ from saccade.tasks.understanding.classifier import BEST, PAIR, Texts
 from saccade.tasks.understanding.evaluate import evaluate_texts
 from saccade.tasks.understanding.figures import TITLES
 
-UNLABELLED = "take --split valid, or write GLUE's leaderboard its file: --submission FILE.tsv"
+UNLABELLED = "take --split valid"
+LEADERBOARD = "write GLUE's leaderboard its file: --submission FILE.tsv"
 
 
 def predict_command(
@@ -172,7 +173,7 @@ def eval_command(
     if "submission" in found:
         say_written(Path(found["submission"]))
     held_out.kept(run, found)
-    print_json(found) if json else _print_scores(found)
+    print_json(found) if json else _print_scores(found, of_glue=bool(labels.task))
     if confusion is not None and "confusion" in found:
         title = f"{model.name}: what is true in {found['split']}, and what it was taken for"
         with warnings_said():
@@ -201,16 +202,19 @@ def _check_files(submission: Path | None, confusion: Path | None) -> None:
         check_file(submission)
 
 
-def _print_scores(found: dict[str, Any]) -> None:
+def _print_scores(found: dict[str, Any], *, of_glue: bool) -> None:
     rate = found["texts"] / max(found["seconds"], 1e-9)
     tell(
         f"{found['split']}: {found['texts']:,} texts, {found['seconds']:.1f} s "
         f"({rate:,.0f} texts/s)"
     )
     if "loss" not in found:
-        way_out = "" if "submission" in found else f"; {UNLABELLED}"
+        way_out = f"; {UNLABELLED}, or {LEADERBOARD}" if of_glue else f"; {UNLABELLED}"
+        way_out = "" if "submission" in found else way_out
         tell(f"what is true of them is not known, so there is nothing to score{way_out}")
         return
+    if found["unlabelled"]:
+        tell(f"{found['unlabelled']:,} of them have no label, and do not count below")
     tell("")
     names = {**TITLES, "loss": "loss"}
     show_table([(label, f"{found[name]:.4f}") for name, label in names.items() if name in found])

@@ -12,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from saccade.app.cli.train import parse_options
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import CheckpointError, ConfigError, SaccadeError
+from saccade.models import preset
+from saccade.models.text.electra import ElectraConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Preparation
 from saccade.tasks.language.task import LanguageSettings
@@ -93,6 +95,17 @@ def test_what_is_no_start_or_of_another_family_changes_no_size(first: Path, tmp_
         assert adopted(asked, tmp_path / "run") == asked
     asked = replace(rnn, init=str(first))
     assert adopted(asked, tmp_path / "run") == asked
+
+
+def test_of_an_electra_the_discriminator_tells_the_sizes(tmp_path: Path) -> None:
+    electra = preset("electra-nano")
+    assert isinstance(electra, ElectraConfig)
+    (tmp_path / "config.json").write_text(json.dumps(to_table(recipe_named("electra"))))
+    for name in ("bert", "bert-classify"):
+        chosen = adopted(replace(recipe_named(name), init=str(tmp_path)), tmp_path / "run")
+        assert chosen.model == electra.discriminator
+    again = adopted(replace(recipe_named("electra"), init=str(tmp_path)), tmp_path / "run")
+    assert again.model == electra
 
 
 @pytest.mark.slow

@@ -234,8 +234,12 @@ class Vocabulary:
     def _encoded(self, texts: list[str], *, places: bool = True) -> list[Encoding]:
         tokenizer = self._tokenizer
         encode = tokenizer.encode_batch if places else tokenizer.encode_batch_fast
-        with refused_as(DataError, "the tokenizer fails on this text"):
-            found = encode(texts, add_special_tokens=False)
+        try:
+            with refused_as(DataError, "the tokenizer fails on this text"):
+                found = encode(texts, add_special_tokens=False)
+        except DataError:
+            _refuse_half_characters(texts)
+            raise
         self._check_numbers(max(one.ids) for one in found if one.ids)
         return found
 
@@ -286,6 +290,15 @@ def refused_as(kind: type[SaccadeError], what: str) -> Generator[None]:
         raise
     except BaseException as error:
         raise kind(f"{what}: {printable(str(error).partition(chr(10))[0][:200])}") from error
+
+
+def _refuse_half_characters(texts: Iterable[str]) -> None:
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"half of a surrogate pair at character {error.start + 1:,}"
+            raise DataError(f"the text has {half}; give whole characters") from error
 
 
 def _special(tokenizer: Tokenizer) -> SpecialTokens:

@@ -215,10 +215,6 @@ class Translator:
         """A sentence to be translated, with its end marked; refuses what is none."""
         if not text.strip():
             raise DataError("there is nothing to translate in an empty text")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise DataError(f"{text!r} is not Unicode text: {error.reason}") from error
         tokens, longest = encode_source(self.vocabulary, text), self.longest
         if longest is not None and len(tokens) > longest:
             raise DataError(

@@ -129,6 +129,18 @@ class Translator:
         assert isinstance(self.model, TranslationNetwork)
         return self.model.longest
 
+    def fitting(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those whose sides, with an end or a start, have as many tokens as the model may see."""
+        longest = self.longest
+        if longest is None:
+            return pairs
+        sides = [self.vocabulary.encode_all(list(side)) for side in zip(*pairs)]
+        return [
+            pair
+            for pair, source, target in zip(pairs, *sides)
+            if max(len(source), len(target)) < longest
+        ]
+
     def _between_words(
         self, weights: Tensor, source: str, target: str, target_pieces: list[tuple[int, int]]
     ) -> Tensor:

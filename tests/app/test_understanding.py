@@ -127,6 +127,9 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_said(
     code, out, err = run(capsys, "predict", runs["classes"], "dog " * 60, "--json")
     assert (code, json.loads(out)[0]["cut"]) == (0, True)
     assert "cut: 1 of the texts, of which the run reads 32 tokens" in err
+    code, _, err = run(capsys, "look", runs["classes"], "dog " * 60)
+    assert (code, "cut: 1 of the texts, of which the run reads 32 tokens" in err) == (0, True)
+    assert "cut" not in run(capsys, "look", runs["classes"], "dog")[2]
 
 
 @pytest.mark.parametrize("kind", one_fast(["classes", "number", "labels", "tags", "pairs"]))

@@ -297,8 +297,10 @@ def _refuse_half_characters(texts: Iterable[str]) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            half = f"half of a surrogate pair at character {error.start + 1:,}"
-            raise DataError(f"the text has {half}; give whole characters") from error
+            byte = ord(text[error.start]) - 0xDC00  # as Python has those that are no UTF-8
+            what = f"the byte 0x{byte:02x}" if 0x80 <= byte < 0x100 else "half of a surrogate pair"
+            where = f"{what} at character {error.start + 1:,}"
+            raise DataError(f"the text has {where}; give whole characters of UTF-8") from error
 
 
 def _special(tokenizer: Tokenizer) -> SpecialTokens:

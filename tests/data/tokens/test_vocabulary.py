@@ -54,9 +54,9 @@ def test_words_write_any_text_of_known_words(words: list[str]) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_half_of_a_character_is_told(level: Level) -> None:
-    told = "the text has half of a surrogate pair at character 3; give whole characters"
-    with pytest.raises(DataError, match=told):
-        TRAINED[level].encode_all(["I", "I \ud800"])
+    for text, what in (("I \ud800", "half of a surrogate pair"), ("I \udcff", "the byte 0xff")):
+        with pytest.raises(DataError, match=f"the text has {what} at character 3; give whole"):
+            TRAINED[level].encode_all(["I", text])
 
 
 @pytest.mark.parametrize("level", ["words", "characters"])

@@ -1,5 +1,6 @@
 """Understanding: texts in, and out what is true of them, and what in them that came from."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.readers.labelled_texts.read import labelled_text_splits
 from saccade.errors import ConfigError
 from saccade.tasks.base import Progress
-from saccade.tasks.understanding.classifier import BEST, PAIR, Texts
+from saccade.tasks.understanding.classifier import BEST, PAIR, TextAnswer, TextClassifier, Texts
 from saccade.tasks.understanding.evaluate import evaluate_texts
 from saccade.tasks.understanding.figures import TITLES
 
@@ -90,8 +91,7 @@ def predict_command(
 
     def predict(some: list[str], first: int, progress: Progress) -> list[Rows]:
         found = tool.answers(list(map(parted, some)), best=best, progress=progress)
-        if cut := sum(one.cut for one in found):
-            say(f"cut: {cut:,} of the texts, of which the run reads {tool.longest:,} tokens")
+        _say_cut(tool, found)
         return [[answer_table(one)] for one in found]
 
     predict_lines(
@@ -178,6 +178,11 @@ def eval_command(
         title = f"{model.name}: what is true in {found['split']}, and what it was taken for"
         with warnings_said():
             say_written(draw_confusion(found, confusion, title))
+
+
+def _say_cut(tool: TextClassifier, answers: Sequence[TextAnswer]) -> None:
+    if cut := sum(one.cut for one in answers):
+        say(f"cut: {cut:,} of the texts, of which the run reads {tool.longest:,} tokens")
 
 
 def _named_columns(columns: dict[str, str], held_out: HeldOut) -> dict[str, str]:
@@ -271,6 +276,9 @@ def look_command(
     check_zoom(models, how, out)
     line = with_second(models[0], line, second)
     look_at_text(models, line, how, out, line_document, select, writes=not is_page(out), flow=flow)
+    if not is_page(out):  # which says so itself
+        tool: TextClassifier = models[0].tool
+        _say_cut(tool, tool.answers([tool.parted(line)]))
 
 
 KIND = Kind(

@@ -28,6 +28,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """What it has once it is asked for, too."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: `import saccade` alone stays quick."""
     if name == "train":  # a package that can be called

@@ -26,6 +26,11 @@ class ModelConfig(ABC):
         """Whether a recipe of the other model is one for this as well."""
         return type(self) is type(other)
 
+    @property
+    def kept(self) -> "ModelConfig":
+        """What others go on from: all of it, unless a part is there for its training alone."""
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class WordModelConfig(ModelConfig):

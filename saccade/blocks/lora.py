@@ -34,7 +34,8 @@ class Lora(nn.Module):
         return {"a": TABLE, "b": TABLE}  # what Muon makes of one would not follow from the other
 
     def forward(self, weight: Float[Tensor, "outputs inputs"]) -> Float[Tensor, "outputs inputs"]:
-        with torch.autocast(weight.device.type, enabled=False):  # what is kept is the same sum
+        device = "cpu" if weight.is_meta else weight.device.type  # there is no autocast of outlines
+        with torch.autocast(device, enabled=False):  # what is kept is the same sum
             return torch.addmm(weight, self.b, self.a, alpha=self.alpha / self.rank)
 
 

@@ -39,7 +39,8 @@ from saccade.train.optimizers.optimizer import make_optimizer
 from saccade.train.recipe import Recipe
 from saccade.train.run import Watch, make_task
 from saccade.train.settings import TrainSettings
-from saccade.train.starting.fine_tuning import fine_tune
+from saccade.train.starting.fine_tuning import check_fine_tuning, fine_tune
+from saccade.train.starting.start import check_start
 
 SHARE_OF_PEAK = 0.35  # of its peak that a GPU is taken to reach in training
 SAMPLED = 64  # micro-batches whose tokens are counted
@@ -94,8 +95,7 @@ class MicroBatchCost(NamedTuple):
 def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: None) -> Plan:
     """Read the data, count, and measure."""
     recipe, use = recipe.located(), cpu_use()
-    recipe.task.check(recipe.model)
-    task = make_task(recipe, watch=watch)
+    task = make_task(recipe, watch=watch, begin=_checked_start(recipe))
     recipe = replace(recipe, model=task.fit(recipe.model))
     settings = recipe.train.definite(task.batches_per_epoch)
     device = choose_device(settings.device)
@@ -132,6 +132,13 @@ def make_plan(recipe: Recipe, hardware: Hardware, watch: Watch = lambda event: N
         cache=cached_bytes(),
         notes=[*told, *[EXTRAPOLATED] * (not fits), *[TOO_LARGE] * (memory > there)],
     )
+
+
+def _checked_start(recipe: Recipe) -> Path | None:
+    """Where it would start from, once nothing is found that training refuses."""
+    recipe.task.check(recipe.model)
+    check_fine_tuning(outline(recipe.model), recipe)
+    return check_start(recipe) if recipe.init else None
 
 
 @dataclass(frozen=True)

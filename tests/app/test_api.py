@@ -220,6 +220,10 @@ def test_text_that_is_none_is_refused(translator: Path, text: str) -> None:
         load_translator(translator).predict(text)
 
 
+def test_what_there_is_is_listed() -> None:
+    assert {*saccade.__all__, "__version__"} <= set(dir(saccade))
+
+
 def test_an_unknown_setting_is_named(translator: Path) -> None:
     with pytest.raises(ConfigError, match="beams is not a decoding setting; there are: beam"):
         load_translator(translator).predict("The dog eats.", beams=3)
@@ -228,7 +232,8 @@ def test_an_unknown_setting_is_named(translator: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"beam": "x"}, "beam='x' must be a number"),
+        ({"beam": 2.5}, r"beam=2\.5 must be a whole number, as 5 is"),
+        ({"length_penalty": "x"}, "length_penalty='x' must be a number"),
         ({"precision": 3}, "precision=3 must be a text"),
     ],
 )

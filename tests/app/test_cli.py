@@ -3,13 +3,19 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from saccade.app.cli import COMMANDS, main
+from saccade.models.text.gpt import GptConfig
+from saccade.tasks.language.task import LanguageSettings
 from saccade.train.recipes import RECIPES
+from saccade.train.run import train
+from tests.app.conftest import QUICK
+from tests.train.small import ignore
 
 
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -158,6 +164,24 @@ def test_eval_of_a_language_model_samples_its_world(
     scores = json.loads(capsys.readouterr().out)
     assert scores["samples"] == 1000
     assert scores["perplexity"] > 1
+
+
+def test_lines_that_are_too_long_for_the_model_are_left_out_and_counted(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    task = LanguageSettings(unit="lines", level="words", sentences=60)
+    model = GptConfig(width=16, depth=1, heads=2, longest=16)
+    train(replace(RECIPES["gpt"], model=model, task=task, train=QUICK), tmp_path / "run", ignore)
+    test, command = tmp_path / "test.txt", ["eval", str(tmp_path / "run"), "--json", "--data"]
+    test.write_text("I am\n" + "I " * 16 + "\n" + "I " * 15 + "\n")
+    capsys.readouterr()
+    assert run([*command, str(test)], monkeypatch) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert (scores["texts"], scores["left_out"]) == (2, 1)
+    test.write_text("I " * 16 + "\n")
+    assert run([*command, str(test)], monkeypatch) == 2
+    told = "none of the 1 lines has under 16 tokens, and run sees no more; give shorter ones"
+    assert told in capsys.readouterr().err
 
 
 def test_predict_reads_arguments_a_file_or_standard_input(

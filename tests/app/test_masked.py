@@ -149,6 +149,7 @@ def test_it_is_served(filler: Path, model: MaskedModel) -> None:
             refused = server.post("/v1/predict", body)
             assert refused.status_code == 422
             assert says in refused.json()["error"]["message"]
+            assert refused.json()["error"]["field"] == ("beam" if "beam" in body else "text")
         look = server.post("/v1/look", {"text": TEXT}).json()
         assert (look["kind"], look["subject"]) == ("masked", TEXT)
         assert server.get("/info").json()["runs"][0]["kind"] == "masked"

@@ -127,6 +127,9 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_said(
     code, out, err = run(capsys, "predict", runs["classes"], "dog " * 60, "--json")
     assert (code, json.loads(out)[0]["cut"]) == (0, True)
     assert "cut: 1 of the texts, of which the run reads 32 tokens" in err
+    code, _, err = run(capsys, "look", runs["classes"], "dog " * 60)
+    assert (code, "cut: 1 of the texts, of which the run reads 32 tokens" in err) == (0, True)
+    assert "cut" not in run(capsys, "look", runs["classes"], "dog")[2]
 
 
 @pytest.mark.parametrize("kind", one_fast(["classes", "number", "labels", "tags", "pairs"]))
@@ -173,6 +176,21 @@ def test_a_submission_is_written_where_nothing_is_known(
     assert [row[1] for row in rows[1:]] == said
     found = json.loads(run(capsys, "eval", glue, "--split", "valid", "--json")[1])
     assert {"accuracy", "loss", "confusion"} <= set(found)
+
+
+def test_texts_without_a_label_among_others_are_counted_and_do_not_count(
+    runs: dict[str, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    first, second, *_ = loaded(runs["classes"]).labels
+    asked = ("eval", runs["classes"], "--data", tmp_path)
+    test = tmp_path / "test.csv"
+    test.write_text(f"text,label\n{ASKED},{first}\n{ASKED},\n{ASKED},{second}\n")
+    code, told, _ = run(capsys, *asked)
+    assert (code, "1 of them have no label, and do not count below" in told) == (0, True)
+    found = json.loads(run(capsys, *asked, "--json")[1])
+    assert (found["texts"], found["unlabelled"], sum(map(sum, found["confusion"]))) == (3, 1, 2)
+    test.write_text(f"text,label\n{ASKED},\n")
+    assert run(capsys, *asked)[1].endswith("nothing to score; take --split valid\n")
 
 
 def test_a_submission_of_a_single_file_gets_its_usual_name_in_a_folder(

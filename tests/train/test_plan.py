@@ -237,6 +237,24 @@ def test_hours_are_measured_with_as_many_threads_as_training_would_take(
     assert "1 of 2 threads: others keep 1.0 of" in made.notes[0]
 
 
+def test_what_a_run_starts_from_is_planned_with_its_tokenizer(tmp_path: Path) -> None:
+    train(writing(), tmp_path, lambda event: None)
+    asked = replace(writing(), init=str(tmp_path), train=replace(SETTINGS, lora=2))
+    learns = replace(asked, task=replace(asked.task, level="characters"))
+    assert make_plan(learns, Hardware(rate=1.0)) == make_plan(asked, Hardware(rate=1.0))
+    assert (
+        make_plan(asked, Hardware(rate=1.0)).gradients
+        < make_plan(writing(), Hardware(rate=1.0)).gradients
+    )
+
+
+def test_what_training_refuses_is_not_planned(tmp_path: Path) -> None:
+    for init, told in (("", "name those to start from with --init"), ("nowhere", "is not there")):
+        asked = replace(writing(), init=init, train=replace(SETTINGS, freeze=1))
+        with pytest.raises(ConfigError, match=told):
+            make_plan(asked, Hardware(rate=1.0))
+
+
 def test_hours_say_where_they_are_from() -> None:
     recipe = writing()
     given = make_plan(recipe, Hardware(gpus=8, rate=1000.0))

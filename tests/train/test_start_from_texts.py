@@ -12,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from saccade.app.cli.train import parse_options
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import CheckpointError, ConfigError, SaccadeError
+from saccade.models import preset
+from saccade.models.text.electra import ElectraConfig
 from saccade.models.text.gpt import GptConfig
 from saccade.tasks.base import Preparation
 from saccade.tasks.language.task import LanguageSettings
@@ -19,8 +21,9 @@ from saccade.tasks.tokenizer import trained_tokenizer
 from saccade.train.recipe import Recipe, from_table, to_table
 from saccade.train.recipes import recipe as recipe_named
 from saccade.train.run import train
-from saccade.train.starting.start import adopted
+from saccade.train.starting.start import adopted, check_start
 from tests.data.tokenizers_made import TEXTS, bert_like, gpt_like, write_byte_pairs
+from tests.models.foreigners import save
 from tests.train.small import ignore, small_language, small_recipe, train_noting, write_corpus
 
 FIRST = "we eat bread and they drink water\n" * 40
@@ -94,6 +97,17 @@ def test_what_is_no_start_or_of_another_family_changes_no_size(first: Path, tmp_
     assert adopted(asked, tmp_path / "run") == asked
 
 
+def test_of_an_electra_the_discriminator_tells_the_sizes(tmp_path: Path) -> None:
+    electra = preset("electra-nano")
+    assert isinstance(electra, ElectraConfig)
+    (tmp_path / "config.json").write_text(json.dumps(to_table(recipe_named("electra"))))
+    for name in ("bert", "bert-classify"):
+        chosen = adopted(replace(recipe_named(name), init=str(tmp_path)), tmp_path / "run")
+        assert chosen.model == electra.discriminator
+    again = adopted(replace(recipe_named("electra"), init=str(tmp_path)), tmp_path / "run")
+    assert again.model == electra
+
+
 @pytest.mark.slow
 def test_a_run_that_was_begun_has_its_sizes_though_its_start_is_gone(
     texts: Path, first: Path, tmp_path: Path
@@ -147,6 +161,15 @@ def test_a_tokenizer_that_disagrees_with_its_weights_is_refused_with_both_number
     )
     way_out = message.rpartition("--init ")[2]
     train(language(texts / "other.txt", way_out), tmp_path / "run", ignore)
+
+
+def test_an_encoder_of_others_may_have_just_as_many_rows_as_its_tokenizer_has_tokens(
+    tmp_path: Path,
+) -> None:
+    """As ALBERT's and MPNet's published files have."""
+    save(tmp_path, "albert", vocab_size=bert_like().get_vocab_size())
+    recipe = replace(recipe_named("bert-glue"), init=str(tmp_path))
+    assert check_start(adopted(recipe, tmp_path / "run")) == tmp_path
 
 
 def test_a_folder_of_somebody_else_brings_its_tokenizer_in_the_older_form(

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Number
+from numbers import Integral, Number
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -238,6 +238,7 @@ class HeldOut:
 
 
 OF_WRITING = ("most_tokens", "sample", "temperature", "seed")  # settings of a look, of some models
+_KINDS = ((str, "a text"), (Integral, "a whole number"), (Number, "a number"))
 OF_DRAWS = ("temperature", "top_k", "top_p")
 
 
@@ -253,10 +254,10 @@ def make_decoding(fields: dict[str, Any]) -> Decoding:
     for name, value in fields.items():
         if name not in known:
             raise ConfigError(f"{name} is not a decoding setting; there are: {', '.join(known)}")
-        kind = str if isinstance(known[name].default, str) else Number
+        default = known[name].default
+        kind, what = next(one for one in _KINDS if isinstance(default, one[0]))
         if not isinstance(value, kind):
-            what = "a text" if kind is str else "a number"
-            raise ConfigError(f"{name}={value!r} must be {what}, as {known[name].default!r} is")
+            raise ConfigError(f"{name}={value!r} must be {what}, as {default!r} is")
     how = Decoding(**fields)
     for name in () if how.sample else given_of(fields, *OF_DRAWS):
         raise ConfigError(

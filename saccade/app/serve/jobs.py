@@ -97,6 +97,9 @@ def look_job(asked: ReadRequest, settings: ServeSettings, name: str) -> Job:
             if zoom.site not in known:
                 there = ", ".join(known)
                 raise invalid(f"there is no site {zoom.site[:60]!r}; there are: {there}", "zoom")
+            if zoom.head >= known[zoom.site]:
+                heads = f"it has {known[zoom.site]}, counted from 0"
+                raise invalid(f"{zoom.site} has no head {zoom.head}; {heads}", "zoom")
     if given == "" and not wanted.most_tokens:
         raise invalid("there is nothing to look at in an empty text", "text")
     if compare is run:

@@ -234,8 +234,12 @@ class Vocabulary:
     def _encoded(self, texts: list[str], *, places: bool = True) -> list[Encoding]:
         tokenizer = self._tokenizer
         encode = tokenizer.encode_batch if places else tokenizer.encode_batch_fast
-        with refused_as(DataError, "the tokenizer fails on this text"):
-            found = encode(texts, add_special_tokens=False)
+        try:
+            with refused_as(DataError, "the tokenizer fails on this text"):
+                found = encode(texts, add_special_tokens=False)
+        except DataError:
+            _refuse_half_characters(texts)
+            raise
         self._check_numbers(max(one.ids) for one in found if one.ids)
         return found
 
@@ -286,6 +290,17 @@ def refused_as(kind: type[SaccadeError], what: str) -> Generator[None]:
         raise
     except BaseException as error:
         raise kind(f"{what}: {printable(str(error).partition(chr(10))[0][:200])}") from error
+
+
+def _refuse_half_characters(texts: Iterable[str]) -> None:
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            byte = ord(text[error.start]) - 0xDC00  # as Python has those that are no UTF-8
+            what = f"the byte 0x{byte:02x}" if 0x80 <= byte < 0x100 else "half of a surrogate pair"
+            where = f"{what} at character {error.start + 1:,}"
+            raise DataError(f"the text has {where}; give whole characters of UTF-8") from error
 
 
 def _special(tokenizer: Tokenizer) -> SpecialTokens:

@@ -71,6 +71,10 @@ class ElectraConfig(TextEncoderConfig):
             )
 
     @property
+    def kept(self) -> BertConfig:
+        return self.discriminator
+
+    @property
     def discriminator(self) -> BertConfig:
         """The part that is kept."""
         return BertConfig(

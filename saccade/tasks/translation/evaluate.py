@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from saccade.data.lingua import AlignedPair
+from saccade.data.readers.report import counted
 from saccade.data.tokens.words import length_in_words
 from saccade.decode.engine import Decoding
+from saccade.errors import DataError
 from saccade.metrics.alignment import alignment_error_rate, best_links
 from saccade.metrics.translation import AS_ASKED, Tokenize, TranslationScorer, choose_tokenizer
 from saccade.tasks.base import Progress, silent
@@ -38,7 +40,8 @@ def evaluate_translations(
 ) -> dict[str, Any]:
     """Every score by name. A first pass over the pairs finds bad rows, counts and sees the script.
 
-    Then they are translated and scored a window at a time.
+    Then they are translated and scored a window at a time; pairs that are too long for the model
+    are left out and counted.
     """
     numbers = count()
     chosen = choose_tokenizer(target for (_, target), _ in zip(corpus.pairs(), numbers))
@@ -48,10 +51,16 @@ def evaluate_translations(
     bounds: dict[str, Any] = {"ter_seconds": comparing.ter_seconds}
     scorer = TranslationScorer(*chosen, lowercase=comparing.lowercase, **bounds)
     sums = _Sums()
-    for pairs in corpus.windows():
+    for pairs in map(tool.fitting, corpus.windows()):
         sums.add(tool, pairs, how, scorer, lambda n, _: progress(sums.sentences + n, total))
+    if not sums.sentences:
+        raise DataError(
+            f"each of the {counted(total, 'pair')} has a side of {tool.longest} tokens or more, "
+            "and with its end the model sees no more; give shorter ones"
+        )
     found = {
         "sentences": sums.sentences,
+        **({"left_out": total - sums.sentences} if sums.sentences < total else {}),
         **vars(scorer.scores()),
         **loss_figures(sums.loss / sums.tokens),
         "exact": sums.exact / sums.sentences,
@@ -76,6 +85,8 @@ class _Sums:
         scorer: TranslationScorer,
         progress: Progress,
     ) -> None:
+        if not pairs:
+            return
         sources, references = map(list, zip(*pairs))
         begun, texts = time.perf_counter(), [""] * len(pairs)
         for done, (row, one) in enumerate(tool.translate(sources, how), start=1):

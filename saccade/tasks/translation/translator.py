@@ -129,6 +129,18 @@ class Translator:
         assert isinstance(self.model, TranslationNetwork)
         return self.model.longest
 
+    def fitting(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those whose sides, with an end or a start, have as many tokens as the model may see."""
+        longest = self.longest
+        if longest is None:
+            return pairs
+        sides = [self.vocabulary.encode_all(list(side)) for side in zip(*pairs)]
+        return [
+            pair
+            for pair, source, target in zip(pairs, *sides)
+            if max(len(source), len(target)) < longest
+        ]
+
     def _between_words(
         self, weights: Tensor, source: str, target: str, target_pieces: list[tuple[int, int]]
     ) -> Tensor:
@@ -215,10 +227,6 @@ class Translator:
         """A sentence to be translated, with its end marked; refuses what is none."""
         if not text.strip():
             raise DataError("there is nothing to translate in an empty text")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise DataError(f"{text!r} is not Unicode text: {error.reason}") from error
         tokens, longest = encode_source(self.vocabulary, text), self.longest
         if longest is not None and len(tokens) > longest:
             raise DataError(

@@ -176,11 +176,6 @@ class TextSplit:
         """Some of it."""
         return replace(self, rows=[self.rows[place] for place in chosen], report=report)
 
-    @property
-    def known(self) -> bool:
-        """Whether it says of each text what is true."""
-        return all(row.label is not None for row in self.rows)
-
 
 def every_text(rows: Sequence[LabelledText]) -> list[str]:
     """All texts, for a tokenizer to learn from."""

@@ -25,7 +25,7 @@ def evaluate_texts(
     submission: Path | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Figures of a split, as plain values; where nothing is known to be true, only predictions.
+    """Figures of those texts of a split that have labels, as plain values; predictions of all.
 
     `submission` is a file for the leaderboard of GLUE, or a folder where it gets its usual name.
     """
@@ -50,9 +50,12 @@ def evaluate_texts(
         said = predicted_labels(labels, scores)
         write_submission(submission, task, said, [row.row_index for row in read.rows])
         found["submission"] = str(submission)
-    if not read.known:
+    known = [place for place, row in enumerate(read.rows) if row.label is not None]
+    found["unlabelled"] = len(read) - len(known)
+    if not known:
         return found
-    targets = labels.targets(read.rows, split or "given")
+    scores = [scores[place] for place in known]
+    targets = labels.targets([read.rows[place] for place in known], split or "given")
     return {
         **found,
         **held_out_figures(read.labels, scores, targets),

@@ -50,10 +50,17 @@ def adopted(recipe: Recipe, out: Path, *, start_over: bool = False) -> Recipe:
         told = before.model if before.init == recipe.located().init else None
     else:
         told = described(local_folder(recipe.init))
-    if told is None or not told.stands_in_for(recipe.model):
+    told = _suited(told, recipe)
+    if told is None:
         return recipe
     own = {name: value for name, value in vars(recipe.model).items() if name in OWN}
     return replace(recipe, model=replace(told, **own))
+
+
+def _suited(told: ModelConfig | None, recipe: Recipe) -> ModelConfig | None:
+    """What a start tells, or the part of it that is kept, if the recipe is one for that."""
+    found = () if told is None else (told, told.kept)
+    return next((one for one in found if one.stands_in_for(recipe.model)), None)
 
 
 def check_start(recipe: Recipe) -> Path:
@@ -78,8 +85,8 @@ def _check_tokenizer(recipe: Recipe, path: Path) -> None:
     if tokenizer is None:
         return
     tokens = len(tokenizer)
-    model, larger = (outline(_of(recipe.model, vocabulary=n)) for n in (tokens, tokens + 1))
-    shapes = {name: tensor.shape for name, tensor in larger.state_dict().items()}
+    model, smallest = (outline(_of(recipe.model, vocabulary=n)) for n in (tokens, 1))
+    shapes = {name: tensor.shape for name, tensor in smallest.state_dict().items()}
     by_word = {n for n, tensor in model.state_dict().items() if tensor.shape != shapes[n]}
     found = renamed(model, read_weights(path))
     for name in sorted(by_word & found.keys()):
@@ -133,7 +140,7 @@ def _load(model: nn.Module, recipe: Recipe, path: Path) -> list[str]:
 def _sizes(recipe: Recipe, path: Path) -> list[str]:
     """Whether the model is as large as the start tells, and in what it is not."""
     try:
-        told = described(path)
+        told = _suited(described(path), recipe)
     except SaccadeError:  # the sizes were given in spite of it
         return []
     if told is None or type(told) is not type(recipe.model):

@@ -49,6 +49,7 @@ def test_two_runs_are_compared(server: LocalServer) -> None:
         ({"compare": "none"}, 404, "compare", "there is no run 'none'"),
         ({"run": "rnn"}, 422, "run", "rnn has no attention to look at"),
         ({"run": "writer", "zoom": [{"site": "no", "head": 0}]}, 422, "zoom", "no site 'no'"),
+        ({"zoom": [{"site": "decoder.0.self", "head": 9}]}, 422, "zoom", "has no head 9; it has"),
         ({"zoom": [{"site": "x", "head": -1}]}, 422, "zoom", "a list of at most 16"),
         ({"zoom": [{"site": "x", "head": 0}] * 17}, 422, "zoom", "a list of at most 16"),
         ({"beam": 17}, 422, "beam", "from 1 to 16"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from saccade.data.tokens.vocabulary import CONTROL, HIDDEN, OURS, Level, SpecialTokens, Vocabulary
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError, DataError, RunError
 
 PAD, START, END, UNKNOWN = OURS[:4]
 
@@ -50,6 +50,13 @@ def test_words_write_any_text_of_known_words(words: list[str]) -> None:
     tokens = vocabulary.encode(" ".join(words))
     assert len(tokens) == len(words)
     assert vocabulary.decode(tokens) == " ".join(words)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_half_of_a_character_is_told(level: Level) -> None:
+    for text, what in (("I \ud800", "half of a surrogate pair"), ("I \udcff", "the byte 0xff")):
+        with pytest.raises(DataError, match=f"the text has {what} at character 3; give whole"):
+            TRAINED[level].encode_all(["I", text])
 
 
 @pytest.mark.parametrize("level", ["words", "characters"])

@@ -1,9 +1,12 @@
 """Scores of pairs that stream are those of all pairs at once."""
 
+from typing import Any
+
 import pytest
 
 from saccade.data.tokens.words import length_in_words
 from saccade.decode.engine import Decoding
+from saccade.errors import DataError
 from saccade.metrics.translation import score_translations
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.translation import scored_pairs
@@ -37,3 +40,18 @@ def test_sums_over_windows_are_the_scores_of_the_corpus(
     assert {name: found[name] for name in figures} == pytest.approx(figures, rel=1e-6)
     assert found["exact"] == sum(a == b for a, b in zip(texts, references)) / len(texts)
     assert (found["sentences"], heard[-1]) == (len(TEXTS), (len(TEXTS), len(TEXTS)))
+
+
+def test_pairs_that_are_too_long_for_the_model_are_left_out_and_counted() -> None:
+    tool, long = translator(), " ".join(TEXTS * 40)
+    given: dict[str, Any] = {"how": Decoding(beam=1), "comparing": Comparing()}
+    some = [(TEXTS[0], TEXTS[1]), (TEXTS[0], long), (long, TEXTS[1]), (TEXTS[2], TEXTS[3])]
+    found = evaluate_translations(tool, ScoredPairs(lambda: iter(some), []), **given)
+    kept = [some[0], some[3]]
+    expected = evaluate_translations(tool, ScoredPairs(lambda: iter(kept), []), **given)
+    assert found["left_out"] == 2
+    assert "left_out" not in expected
+    same = expected.keys() - {"seconds"}
+    assert {name: found[name] for name in same} == {name: expected[name] for name in same}
+    with pytest.raises(DataError, match="each of the 2 pairs has a side of 1024 tokens or more"):
+        evaluate_translations(tool, ScoredPairs(lambda: iter(some[1:3]), []), **given)

@@ -33,6 +33,7 @@ from saccade.app.look.language import language_document, language_look, text_sid
 from saccade.app.look.settings import LookSettings, make_selection
 from saccade.data.readers import splits
 from saccade.data.three_sentences import SENTENCES
+from saccade.errors import DataError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.corpus import CorpusEncoder
 from saccade.tasks.figures import loss_figures
@@ -228,12 +229,21 @@ def evaluate(
     split = held_out.choose(settings, splits)
     encoder = CorpusEncoder(writer.vocabulary, silent)
     (encoded,), _ = encoder.encode(text_part(settings, split, read_language))
+    kept = encoded
+    if settings.unit == "lines" and writer.reach is not None:  # which begins with a start
+        kept = encoded.where(encoded.lengths < writer.reach)
+    if not len(kept):
+        raise DataError(
+            f"none of the {len(encoded):,} lines has under {writer.reach} tokens, and {model.name} "
+            "sees no more; give shorter ones"
+        )
     special = writer.vocabulary.special
-    loss = texts_loss(network, encoded, special, settings.unit, writer.device)
+    loss = texts_loss(network, kept, special, settings.unit, writer.device)
     found: dict[str, Any] = {
         "split": split or Path(settings.data).name,
-        "texts": len(encoded),
-        "tokens": int(encoded.lengths.sum()),
+        "texts": len(kept),
+        **({"left_out": len(encoded) - len(kept)} if len(kept) < len(encoded) else {}),
+        "tokens": int(kept.lengths.sum()),
         **loss_figures(loss),
         "bits_per_token": loss / log(2),
     }

@@ -32,7 +32,10 @@ class MaskedServing(Serving):
 
     def predict(self, tool: BlankFiller, jobs: Sequence[ServedJob], steps: Steps) -> None:
         given = [text for job in jobs for text in job.work.given]
-        filled = iter(tool.fill(given, n_best=max(BEST, jobs[0].work.how.n_best)))
+        try:
+            filled = iter(tool.fill(given, n_best=max(BEST, jobs[0].work.how.n_best)))
+        except DataError as error:  # a text without a blank
+            raise invalid(str(error), "text") from error
         for job in jobs:
             found = [next(filled) for _ in job.work.given]
             steps.wrote(sum(len(one.blanks) for one in found))

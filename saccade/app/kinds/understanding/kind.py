@@ -1,5 +1,6 @@
 """Understanding: texts in, and out what is true of them, and what in them that came from."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,12 @@ from saccade.app.look.settings import LookSettings, Selection
 from saccade.data.readers.labelled_texts.read import labelled_text_splits
 from saccade.errors import ConfigError
 from saccade.tasks.base import Progress
-from saccade.tasks.understanding.classifier import BEST, PAIR, Texts
+from saccade.tasks.understanding.classifier import BEST, PAIR, TextAnswer, TextClassifier, Texts
 from saccade.tasks.understanding.evaluate import evaluate_texts
 from saccade.tasks.understanding.figures import TITLES
 
-UNLABELLED = "take --split valid, or write GLUE's leaderboard its file: --submission FILE.tsv"
+UNLABELLED = "take --split valid"
+LEADERBOARD = "write GLUE's leaderboard its file: --submission FILE.tsv"
 
 
 def predict_command(
@@ -89,8 +91,7 @@ def predict_command(
 
     def predict(some: list[str], first: int, progress: Progress) -> list[Rows]:
         found = tool.answers(list(map(parted, some)), best=best, progress=progress)
-        if cut := sum(one.cut for one in found):
-            say(f"cut: {cut:,} of the texts, of which the run reads {tool.longest:,} tokens")
+        _say_cut(tool, found)
         return [[answer_table(one)] for one in found]
 
     predict_lines(
@@ -172,11 +173,16 @@ def eval_command(
     if "submission" in found:
         say_written(Path(found["submission"]))
     held_out.kept(run, found)
-    print_json(found) if json else _print_scores(found)
+    print_json(found) if json else _print_scores(found, of_glue=bool(labels.task))
     if confusion is not None and "confusion" in found:
         title = f"{model.name}: what is true in {found['split']}, and what it was taken for"
         with warnings_said():
             say_written(draw_confusion(found, confusion, title))
+
+
+def _say_cut(tool: TextClassifier, answers: Sequence[TextAnswer]) -> None:
+    if cut := sum(one.cut for one in answers):
+        say(f"cut: {cut:,} of the texts, of which the run reads {tool.longest:,} tokens")
 
 
 def _named_columns(columns: dict[str, str], held_out: HeldOut) -> dict[str, str]:
@@ -201,16 +207,19 @@ def _check_files(submission: Path | None, confusion: Path | None) -> None:
         check_file(submission)
 
 
-def _print_scores(found: dict[str, Any]) -> None:
+def _print_scores(found: dict[str, Any], *, of_glue: bool) -> None:
     rate = found["texts"] / max(found["seconds"], 1e-9)
     tell(
         f"{found['split']}: {found['texts']:,} texts, {found['seconds']:.1f} s "
         f"({rate:,.0f} texts/s)"
     )
     if "loss" not in found:
-        way_out = "" if "submission" in found else f"; {UNLABELLED}"
+        way_out = f"; {UNLABELLED}, or {LEADERBOARD}" if of_glue else f"; {UNLABELLED}"
+        way_out = "" if "submission" in found else way_out
         tell(f"what is true of them is not known, so there is nothing to score{way_out}")
         return
+    if found["unlabelled"]:
+        tell(f"{found['unlabelled']:,} of them have no label, and do not count below")
     tell("")
     names = {**TITLES, "loss": "loss"}
     show_table([(label, f"{found[name]:.4f}") for name, label in names.items() if name in found])
@@ -267,6 +276,9 @@ def look_command(
     check_zoom(models, how, out)
     line = with_second(models[0], line, second)
     look_at_text(models, line, how, out, line_document, select, writes=not is_page(out), flow=flow)
+    if not is_page(out):  # which says so itself
+        tool: TextClassifier = models[0].tool
+        _say_cut(tool, tool.answers([tool.parted(line)]))
 
 
 KIND = Kind(

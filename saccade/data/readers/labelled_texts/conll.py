@@ -1,10 +1,11 @@
 """CoNLL: a word and its columns on each line, a blank line after each sentence.
 
 Columns are parted by tabs, or else by blanks. The first is the word and the last its tag, unless
-others are named. CoNLL-U (https://universaldependencies.org/format.html) is known by its ending or
-its ten columns: comments, ranges such as 1-2 and empty nodes such as 8.1 are no words, and the tag
-is the universal part of speech. CoNLL-2012 (OntoNotes) is known by its marks of documents; the tag
-is then that of named entities, from brackets. A line that is wrong spoils its sentence.
+others are named; a first line that calls them so (word, tag) is passed over. CoNLL-U
+(https://universaldependencies.org/format.html) is known by its ending or its ten columns: comments,
+ranges such as 1-2 and empty nodes such as 8.1 are no words, and the tag is the universal part of
+speech. CoNLL-2012 (OntoNotes) is known by its marks of documents; the tag is then that of named
+entities, from brackets. A line that is wrong spoils its sentence.
 """
 
 import re
@@ -30,6 +31,8 @@ _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _COMMENT = re.compile(r"#\s*(id\b|\w+\s*=)")  # where a plain file has some, before a sentence
 _DOCUMENTS = ("#begin document", "#end document")
 _COLUMNS = {"universal": (1, 3), "2012": (3, 10), "plain": (0, -1)}  # of the word and of its tag
+_WORD_NAME = re.compile(r"words?|tokens?|forms?", re.IGNORECASE)  # in a first line of names
+_TAG_NAME = re.compile(r"(\w+[ _-])?(tags?|labels?)|ner|pos|upos", re.IGNORECASE)
 _BRACKETS = re.compile(r"\(([\w-]+)(\*|\))|\*\)?")  # (ORG* … *) and (DATE)
 UNPARTED = 200  # lines of a .txt
 Lines = list[tuple[int, str | BadRow]]
@@ -54,8 +57,10 @@ class TaggedFile:
         usual = _COLUMNS[self.form]
         word = self._place(self.columns.text, usual[0])
         tag = self._place(self.columns.label, usual[1])
-        for block in _blocks(self.file):
+        for place, block in enumerate(_blocks(self.file)):
             found = self._rows(block)
+            if not place and not isinstance(found, Problem):
+                found = found[_names_columns(found, word, tag) :]
             try:
                 if isinstance(found, Problem):
                     yield found
@@ -142,6 +147,13 @@ class TaggedFile:
                 f"names; give its number, 1 for the first{names}"
             )
         return int(given) - 1
+
+
+def _names_columns(rows: list[list[str]], word: int, tag: int) -> bool:
+    """Whether the first of some rows has names of columns: no text begins with `word` `tag`."""
+    if not rows or max(word, tag) >= len(rows[0]):
+        return False
+    return bool(_WORD_NAME.fullmatch(rows[0][word]) and _TAG_NAME.fullmatch(rows[0][tag]))
 
 
 def _spans(brackets: Sequence[str]) -> tuple[str, ...]:

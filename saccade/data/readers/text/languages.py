@@ -25,7 +25,8 @@ _CODES = {
     name.lower(): entry.split()[0] for entry in _LANGUAGES.split(",") for name in entry.split()
 }
 _ALSO = r"words?|sentences?|texts?|phrases?|translations?|side|lang(uage)?|raw|tok(enized)?"
-_SHORT = re.compile(r"([a-z]{2,3})([-_]\w{2,4})?", re.IGNORECASE)  # de, de-AT, zh_Hans, deu_Latn
+# de, de-AT, zh_Hans, deu_Latn, zh-Hans-CN
+_SHORT = re.compile(r"([a-z]{2,3})([-_]\w{2,4}){0,2}", re.IGNORECASE)
 _NAMED = re.compile(rf"(?P<a>(?:{_ALSO})[ _-]+)?(?P<name>[^\W\d_]+)(?:[ _/-]+(?:{_ALSO}))*", re.I)
 
 

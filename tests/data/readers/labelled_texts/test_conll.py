@@ -28,6 +28,8 @@ WANTED = [(("We", "eat"), ("O", "B-X")), (("Eat",), ("O",))]
         "-DOCSTART- -X- O O\n\nWe PRP I-NP O\neat VB I-VP B-X\n\n-DOCSTART- O\nEat VB I O\n",
         "# id 7-a domain=en\nWe _ _ O\neat _ _ B-X\n\n# id 8\tdomain=en\nEat _ _ O\n",
         "We\tO\r\neat\tB-X\r\n\r\nEat\tO\r\n",
+        "Word\tPOS\tner_tags\nWe\tPRP\tO\neat\tVBP\tB-X\n\nEat\tVB\tO\n",
+        "token label\n\nWe O\neat B-X\n\nEat O\n",
     ],
 )
 @pytest.mark.parametrize("name", ["a.conll", "a.txt", "a.tsv", "a.bio"])

@@ -13,7 +13,13 @@ __all__ = ["write"]  # a fixture
 
 @pytest.mark.parametrize(
     "header",
-    ["en\tde", "id\tEnglish\tGerman", "english_sentence\tgerman_sentence", "n\ten_XX\tdeu"],
+    [
+        "en\tde",
+        "id\tEnglish\tGerman",
+        "english_sentence\tgerman_sentence",
+        "n\ten_XX\tdeu",
+        "en\tde-Latn-DE",
+    ],
 )
 def test_a_header_of_languages_is_no_pair(write: Write, header: str) -> None:
     row = "7\ta\tb" if header.count("\t") > 1 else "a\tb"

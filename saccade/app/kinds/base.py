@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Number
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -247,15 +247,22 @@ def given_of(fields: dict[str, Any], *names: str) -> list[str]:
     return [name for name in names if name in fields and fields[name] != known[name].default]
 
 
+SETTING_KINDS: dict[type, tuple[type, str]] = {
+    str: (str, "a text"),
+    bool: (bool, "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+}
+
+
 def make_decoding(fields: dict[str, Any]) -> Decoding:
     """Check the names of decoding settings that came as keywords, and that they go together."""
     known = Decoding.__dataclass_fields__
     for name, value in fields.items():
         if name not in known:
             raise ConfigError(f"{name} is not a decoding setting; there are: {', '.join(known)}")
-        kind = str if isinstance(known[name].default, str) else Number
+        kind, what = SETTING_KINDS[type(known[name].default)]
         if not isinstance(value, kind):
-            what = "a text" if kind is str else "a number"
             raise ConfigError(f"{name}={value!r} must be {what}, as {known[name].default!r} is")
     how = Decoding(**fields)
     for name in () if how.sample else given_of(fields, *OF_DRAWS):
@@ -274,6 +281,21 @@ def texts_given(given: object) -> list[str]:
             what = type(text).__name__
             raise DataError(f"give a text or a list of texts, not {what}; read or decode it first")
     return list(every)
+
+
+def one_given(given: Any) -> Any:
+    """What is looked at, which is one: a list is refused."""
+    if isinstance(given, list | tuple):
+        raise DataError(
+            f"a look is at one, not at a {type(given).__name__}; look at each by itself"
+        )
+    return given
+
+
+def text_given(given: object) -> str:
+    """A text, as `look` takes it."""
+    (text,) = texts_given(one_given(given))
+    return text
 
 
 def refuse_settings(settings: LookSettings, why: str, *names: str) -> None:

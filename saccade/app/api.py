@@ -13,7 +13,7 @@ from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Engine, LoadedRun
 from saccade.app.kinds.soundness import check_weights
 from saccade.config import from_dict, to_dict
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError
 from saccade.train import run as training
 from saccade.train.devices.distributed import choose_device
 from saccade.train.recipe import Recipe
@@ -108,8 +108,6 @@ def load(
             "has precision"
         )
     folder = RunFolder(Path(run))
-    if not folder.path.is_dir():
-        raise RunError(f"there is no run at {run}; `saccade train NAME` makes one")
     recipe = folder.load_recipe()
     kind = kind_for(recipe.task)
     if engine == "ctranslate2" and kind.with_engine is None:

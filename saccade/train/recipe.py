@@ -1,7 +1,7 @@
 """A recipe: a model, a task and a way to train it; and its way to and from TOML."""
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -191,11 +191,20 @@ def _said(value: Any) -> Any:
 
 def load_recipe(path: Path) -> Recipe:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read the recipe {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
+    known = [field.name for field in fields(Recipe)]
+    for name in table:
+        if name not in known:
+            raise ConfigError(
+                f"{path}: {printable(name)} stands in none of the tables model, task and train; "
+                f"put it into its table, for beside them there are only: {', '.join(known)}"
+            )
     return from_table(table, where=str(path))
 
 

@@ -1,5 +1,6 @@
 """Loading a run and using it from Python."""
 
+import inspect
 import subprocess
 import sys
 import time
@@ -232,8 +233,11 @@ def test_an_unknown_setting_is_named(translator: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"beam": 2.5}, r"beam=2\.5 must be a whole number, as 5 is"),
+        ({"beam": "x"}, "beam='x' must be a whole number, as 5 is"),
+        ({"beam": 2.0}, r"beam=2\.0 must be a whole number, as 5 is"),
+        ({"temperature": "hot"}, r"temperature='hot' must be a number, as 1\.0 is"),
         ({"length_penalty": "x"}, "length_penalty='x' must be a number"),
+        ({"sample": "yes"}, "sample='yes' must be True or False"),
         ({"precision": 3}, "precision=3 must be a text"),
     ],
 )
@@ -242,6 +246,17 @@ def test_a_setting_of_another_type_is_named(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         load_translator(translator).predict("The dog eats.", **setting)
+
+
+@pytest.mark.parametrize("kind", ["translator", "writer", "filler", "classifier", "captioner"])
+def test_a_look_is_at_one_and_a_list_is_no_pair(kind: str, request: pytest.FixtureRequest) -> None:
+    model = _load(request.getfixturevalue(kind), device="cpu")
+    look = inspect.unwrap(type(model).look)
+    with pytest.raises(DataError, match="a look is at one, not at a list; look at each by itself"):
+        look(model, ["The ___ eats.", "She sleeps."])
+    if kind in ("writer", "filler"):
+        with pytest.raises(DataError, match="give a text or a list of texts, not NoneType"):
+            look(model, None)
 
 
 def test_no_run_is_told_from_a_folder_that_is_no_run(tmp_path: Path) -> None:

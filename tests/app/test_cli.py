@@ -227,7 +227,7 @@ def test_look_prints_the_alignment_and_writes_the_picture(
     assert run(["look", str(translator), "The dog eats.", "-o", str(picture)], monkeypatch) == 0
     captured = capsys.readouterr()
     assert "← " in captured.out
-    assert f"wrote {picture}" in captured.err
+    assert f"wrote {picture} ({picture.stat().st_size:,} bytes)" in captured.err
     assert picture.read_text().startswith("<svg")
 
 

@@ -17,5 +17,6 @@ CLUSTERS = [
     Wrong("predict {cls} x.png --ray --beam 3", "beam=3 is of runs that write words"),
     Wrong("predict {ans} dot.png --ray", "reads images with texts, which --ray does not"),
     Wrong("predict {tr} --ray good.txt --ray-workers 0", "ray_workers=0 must be at least 1"),
+    Wrong(f"{RNN} --ray-workers 3", "--ray-workers, --ray-most and --ray-address are of --ray"),
     Wrong(f"{RNN} --ray --ray-workers 0", "ray_workers=0 must be at least 1"),
 ]

@@ -37,6 +37,8 @@ COMMANDS = [
     Wrong("list transformer", "unrecognized options: transformer"),
     Wrong("describe", "missing from saccade describe"),
     Wrong("describe lstm", "'lstm'", "describe rnn-lm"),
+    Wrong("describe runs/nowhere", "there is no recipe and no folder runs/nowhere; `saccade list`"),
+    Wrong("describe gpt --toml --json", "--toml and --json are two forms", "describe gpt --json"),
     Wrong("describe rnn-lm gpt", "unrecognized options: gpt"),
     Wrong("describe rnn-lm --jsn", "perhaps you meant --json", "describe rnn-lm --json"),
     Wrong("demo --foo", "unrecognized options: --foo"),
@@ -218,7 +220,7 @@ PREDICT = [
 
 COMPARE = [
     Wrong("compare", "name runs to compare: saccade compare", "compare {lm}"),
-    Wrong("compare nowhere", "nowhere is not a run: it has no config.json"),
+    Wrong("compare nowhere", "there is no run at nowhere"),
     Wrong("compare {lm} -o x.pdf", "x.pdf must end in .svg or .png", "compare {lm} -o x.svg"),
     Wrong("compare {lm} {lm}", "are one run twice", "compare {lm} {gpt}"),
     Wrong("compare {lm} --x compute", "there are: parameters, seen", "compare {lm} --x seen"),

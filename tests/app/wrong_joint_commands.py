@@ -44,7 +44,7 @@ JOINT = [
         f"predict {{ans}} dot.png {HERE} --detector {{cls}}",
         "finds no objects; name a run that does",
     ),
-    Wrong(f"predict {{ans}} dot.png {HERE} --detector nowhere", "nowhere is not a run"),
+    Wrong(f"predict {{ans}} dot.png {HERE} --detector nowhere", "there is no run at nowhere"),
     Wrong(f"predict {{ans}} dot.png {HERE} --boxes nofile.json", "nofile.json cannot be read"),
     Wrong(f"predict {{ans}} dot.png {HERE} --boxes broken.json", "broken.json is no JSON"),
     Wrong(

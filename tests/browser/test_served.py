@@ -239,6 +239,13 @@ def test_a_text_that_was_only_written_outlives_a_reload(page: Any, server: Serve
     assert page.locator(".empty").count() == 1
 
 
+def test_a_long_text_scrolls_in_its_box_and_leaves_room_for_the_rest(page: Any) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.get_by_label("Text", exact=True).fill("word " * 600)
+    assert page.get_by_label("Text", exact=True).bounding_box()["height"] <= 0.4 * 640
+    assert page.get_by_role("button", name="Look").bounding_box()["y"] < 640
+
+
 def test_a_text_that_is_too_long_is_refused_at_once_and_kept_whole(
     page: Any, server: Server
 ) -> None:

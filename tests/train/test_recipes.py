@@ -101,7 +101,8 @@ def test_an_unknown_recipe_is_told_the_known_ones() -> None:
         (b"model = 3\ntask = 3\ntrain = 3", "model.family=None must be one of: rnn-language"),
         (b"[model]\n[train]", "must have the tables model, task and train"),
         (b"a = = 3", "is not TOML"),
-        (b"\xff\xfe", "is not TOML"),
+        (b"\xff\xfe", "is not UTF-8 .*; save it as UTF-8"),
+        (b"steps = 9\n[model]\n[task]\n[train]", "steps stands in none of the tables model, task"),
         (b"a = " + b"[" * 100_000, "is not TOML"),
     ],
 )
@@ -111,6 +112,12 @@ def test_a_broken_file_is_named(content: bytes, message: str, tmp_path: Path) ->
     with pytest.raises(ConfigError, match=message) as raised:
         recipe(str(path))
     assert str(path) in str(raised.value)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(save_recipe(RECIPES["gpt"]), encoding="utf-8-sig")
+    assert recipe(str(path)) == RECIPES["gpt"]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

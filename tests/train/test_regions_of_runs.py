@@ -119,7 +119,7 @@ def test_detectors_that_are_none_are_refused_in_a_line(tmp_path: Path, detr: Pat
     nowhere = tmp_path / "nowhere"
     with pytest.raises(ConfigError) as raised:
         train(recipe(tmp_path, nowhere), tmp_path / "runs" / "a", ignore)
-    assert str(raised.value).startswith(f"--detector: {nowhere} is not a run: it has no config")
+    assert str(raised.value).startswith(f"--detector: there is no run at {nowhere};")
     other = tmp_path / "runs" / "joint"
     train(recipe(tmp_path, detr), other, ignore)
     with pytest.raises(ConfigError) as raised:

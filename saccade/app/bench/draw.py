@@ -66,8 +66,8 @@ class DrawBench(RaceSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.batch or min(self.batch) < 1:
-            found = " ".join(map(str, self.batch)) or "nothing"
+        if min(self.batch) < 1:
+            found = " ".join(map(str, self.batch))
             raise ConfigError(f"batch={found} must be numbers of images, 1 or more each")
         if self.config.text <= FRAME:
             raise ConfigError(f"text={self.text} has no place for a word; give {FRAME + 1} or more")

@@ -91,7 +91,9 @@ class Race:
     def heading(self) -> str:
         job, floor = self.job, f"floor {1000 * self.job.floor_seconds:.3g} ms"
         real = "real tokens" if job.unit == "tokens" else job.unit
-        return f"{job.title}: {job.tokens:,} {real}, {floor}; × is to {job.against or DASH}"
+        compared = any(row.ratio is not None for row in self.rows)
+        ratio = f"; × is to {job.against}" if compared else ""
+        return f"{job.title}: {job.tokens:,} {real}, {floor}{ratio}"
 
     def columns(self) -> dict[str, list[str]]:
         """Those in which anything stands."""

@@ -87,6 +87,9 @@ class RaceSettings(ABC):
         if self.precision not in ("auto", *PRECISIONS):
             known = ", ".join(PRECISIONS)
             raise ConfigError(f"precision={self.precision} is not one of auto, {known}")
+        for name, value in vars(self).items():
+            if value == ():
+                raise ConfigError(f"{name}=nothing leaves nothing to measure; give one or more")
         check_peers(self.peers, self.known)
         check_measuring(self.seconds, self.seed)
 

@@ -56,11 +56,11 @@ def figures_command(
         device: cpu, cuda …; auto takes the fastest there is.
         jobs: how many runs are trained beside one another; 0 is as many as this machine has cores
             for, at most 12, and a GPU memory. 1 shows each training as it goes.
-        json: print what was found as JSON.
+        json: print what was found, or which claims there are, as JSON.
     """
     work = workshop(out, seeds=seeds, budget=budget, device=device)
     if not claims:
-        _list()
+        _list(json=json)
         return
     chosen = _chosen(claims)
     if jobs < 0:
@@ -119,7 +119,11 @@ def _about(claims: list[LectureClaim]) -> str:
     return duration(float(sum(claim.seconds for claim in claims)))
 
 
-def _list() -> None:
+def _list(*, json: bool) -> None:
+    if json:
+        every = CLAIMS.values()
+        print_json([{"key": o.key, "title": o.title, "seconds": o.seconds} for o in every])
+        return
     rows = [(claim.key, claim.title, _about([claim])) for claim in CLAIMS.values()]
     rows.append((EVERY, f"the page of all is {PAGE}", _about(list(CLAIMS.values()))))
     show_table([(f"{key}  {title}", about) for key, title, about in rows], head=("figure", "about"))

@@ -293,4 +293,5 @@ def save_look(save: Callable[..., Path], out: Path | None, **drawn: Any) -> None
 
 def say_written(path: Path) -> None:
     """What was made, and how large it is."""
-    say(f"wrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
+    size = path.stat().st_size
+    say(f"wrote {path} ({size / 1e6:.2f} MB)" if size >= 1e5 else f"wrote {path} ({size:,} bytes)")

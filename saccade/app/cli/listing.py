@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.app.cli.output import print_json, say, show_table, tell
+from saccade.errors import ConfigError
 from saccade.models import PRESETS, family
 from saccade.train.devices.memory import count_parameters
 from saccade.train.recipe import Recipe, save_recipe, shown, to_table
@@ -82,6 +83,8 @@ def describe_command(
         toml: print a recipe as TOML, to be changed and trained: saccade train my-recipe.toml.
         json: print as JSON.
     """
+    if toml and json:
+        raise ConfigError("--toml and --json are two forms; give one of them")
     run = RunFolder(Path(name))
     chosen = run.load_recipe() if run.config.is_file() else recipe(name)
     if toml:

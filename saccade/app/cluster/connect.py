@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from io import StringIO
 from typing import Any
@@ -49,6 +49,8 @@ class RaySettings:
                 f"ray_most={self.ray_most} is below ray_workers={self.ray_workers}; give at least "
                 "as many, or 0"
             )
+        if not self.ray and replace(self, ray=True) != RaySettings(ray=True):
+            raise ConfigError("--ray-workers, --ray-most and --ray-address are of --ray; add it")
 
 
 def ray_module(name: str = "ray") -> Any:

@@ -17,7 +17,7 @@ from saccade.app.export.folder import (
 )
 from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import Exporter, LoadedRun
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError
 from saccade.train.recipe import Recipe
 from saccade.train.storage.folder import RunFolder
 
@@ -49,8 +49,6 @@ def export_run(
 
     It is left as it is when it was made of these very weights. `model` saves reading them again.
     """
-    if not run.path.is_dir():
-        raise RunError(f"there is no run at {run.path}; `saccade train NAME` makes one")
     recipe = run.load_recipe()
     exporter = checked_exporter(recipe, to)
     if not exporter.quantizes and quantization != "float32":

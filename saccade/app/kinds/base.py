@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Number
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -238,7 +238,6 @@ class HeldOut:
 
 
 OF_WRITING = ("most_tokens", "sample", "temperature", "seed")  # settings of a look, of some models
-_KINDS = ((str, "a text"), (Integral, "a whole number"), (Number, "a number"))
 OF_DRAWS = ("temperature", "top_k", "top_p")
 
 
@@ -248,16 +247,23 @@ def given_of(fields: dict[str, Any], *names: str) -> list[str]:
     return [name for name in names if name in fields and fields[name] != known[name].default]
 
 
+_KINDS: dict[type, tuple[type, str]] = {
+    str: (str, "a text"),
+    bool: (bool, "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+}
+
+
 def make_decoding(fields: dict[str, Any]) -> Decoding:
     """Check the names of decoding settings that came as keywords, and that they go together."""
     known = Decoding.__dataclass_fields__
     for name, value in fields.items():
         if name not in known:
             raise ConfigError(f"{name} is not a decoding setting; there are: {', '.join(known)}")
-        default = known[name].default
-        kind, what = next(one for one in _KINDS if isinstance(default, one[0]))
+        kind, what = _KINDS[type(known[name].default)]
         if not isinstance(value, kind):
-            raise ConfigError(f"{name}={value!r} must be {what}, as {default!r} is")
+            raise ConfigError(f"{name}={value!r} must be {what}, as {known[name].default!r} is")
     how = Decoding(**fields)
     for name in () if how.sample else given_of(fields, *OF_DRAWS):
         raise ConfigError(
@@ -275,6 +281,21 @@ def texts_given(given: object) -> list[str]:
             what = type(text).__name__
             raise DataError(f"give a text or a list of texts, not {what}; read or decode it first")
     return list(every)
+
+
+def one_given(given: Any) -> Any:
+    """What is looked at, which is one: a list is refused."""
+    if isinstance(given, list | tuple):
+        raise DataError(
+            f"a look is at one, not at a {type(given).__name__}; look at each by itself"
+        )
+    return given
+
+
+def text_given(given: object) -> str:
+    """A text, as `look` takes it."""
+    (text,) = texts_given(one_given(given))
+    return text
 
 
 def refuse_settings(settings: LookSettings, why: str, *names: str) -> None:

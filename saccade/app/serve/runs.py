@@ -10,7 +10,7 @@ from saccade.app.kinds import kind_for
 from saccade.app.kinds.base import AnyModel
 from saccade.app.serve.http.errors import RequestError
 from saccade.app.serve.worker import Worker
-from saccade.errors import ConfigError, RunError
+from saccade.errors import ConfigError
 from saccade.models import family
 from saccade.train.storage.folder import RunFolder
 
@@ -19,11 +19,9 @@ class ServedRun:
     """A run folder, and its model once that is loaded. After that the folder is not needed."""
 
     def __init__(self, path: Path, *, order: int = 0) -> None:
-        if not path.is_dir():
-            raise RunError(f"there is no run at {path}; `saccade train NAME` makes one")
+        self.recipe = RunFolder(path).load_recipe()
         self.path, self.order = path.resolve(), order
         self.name = self.path.name
-        self.recipe = RunFolder(self.path).load_recipe()
         self.kind = kind_for(self.recipe.task)
         self.serving = self.kind.serving
         self.model: AnyModel | None = None

@@ -50,6 +50,10 @@ def recipe(name: str) -> Recipe:
         return _of_preset(name)
     if Path(name).is_dir():
         raise ConfigError(_why_no_folder(name))
+    if "/" in name:
+        raise ConfigError(
+            f"there is no recipe and no folder {printable(name)}; `saccade list` has the recipes"
+        )
     if near := perhaps(name, [*RECIPES, *PRESETS]):
         raise ConfigError(f"no recipe '{printable(name)}'{near}; `saccade list` has all of them")
     raise ConfigError(

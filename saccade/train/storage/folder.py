@@ -39,6 +39,8 @@ class RunFolder:
 
     def load_recipe(self) -> Recipe:
         """What was trained here; refuses a folder that is not a run."""
+        if not self.path.is_dir():
+            raise RunError(f"there is no run at {self.path}; `saccade train NAME` makes one")
         if not self.config.is_file():
             raise RunError(f"{self.path} is not a run: it has no config.json; see `saccade train`")
         self.manifest.check(leaving_out=self.weights.name)

@@ -190,7 +190,7 @@ def test_sizes_fit_the_device_and_nonsense_is_refused() -> None:
     assert DrawBench(device="cpu", size="large", grid=16, depth=2).config.cells == 256
     with pytest.raises(ConfigError, match="batch=1 0 must be numbers of images, 1 or more each"):
         DrawBench(batch=(1, 0))
-    with pytest.raises(ConfigError, match="batch=nothing must be numbers of images"):
+    with pytest.raises(ConfigError, match="batch=nothing leaves nothing to measure"):
         DrawBench(batch=())
     with pytest.raises(ConfigError, match="text=3 has no place for a word; give 4 or more"):
         DrawBench(text=3)

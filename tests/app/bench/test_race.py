@@ -50,6 +50,7 @@ def test_where_no_peer_is_named_ratios_are_to_the_fastest() -> None:
     slow, quick = Contender("slow", sleeper(0.03)), Contender("quick", sleeper(0.01))
     found = race(Contender("saccade", sleeper(0)), slow, quick, job=replace(JOB, against=""))
     assert found.job.against == "quick"
+    assert found.heading().endswith("; × is to quick")
     assert [row.ratio for row in found.rows if row.name == "quick"] == [1.0]
     alone = race(Contender("saccade", sleeper(0)), job=replace(JOB, against=""))
     assert (alone.job.against, alone.rows[0].ratio) == ("", None)
@@ -114,6 +115,7 @@ def test_a_peer_that_is_not_installed_is_named_and_never_made() -> None:
     assert found.absent == {"peer": "no_such_package is not installed"}
     assert [row.name for row in found.rows] == ["saccade"]
     assert found.rows[0].ratio is None  # nobody to compare with
+    assert "×" not in found.heading()
 
 
 def test_a_peer_that_fails_is_named_with_the_reason_in_one_line() -> None:

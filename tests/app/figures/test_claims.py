@@ -62,6 +62,8 @@ def test_without_a_claim_all_are_listed(monkeypatch: Patch, capsys: Capture) -> 
     assert run(["figures"], monkeypatch) == 0
     out = capsys.readouterr().out
     assert all(f"{key}  {claim.title}" in out for key, claim in CLAIMS.items())
+    assert run(["figures", "--json"], monkeypatch) == 0
+    assert [one["key"] for one in json.loads(capsys.readouterr().out)] == list(CLAIMS)
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from saccade.app.kinds.base import (
     TrainedModel,
     load_alike,
     make_decoding,
+    one_given,
     refuse_settings,
 )
 from saccade.app.kinds.captioning.serve import CaptioningServing
@@ -136,7 +137,7 @@ class CaptioningModel(TrainedModel[ImageCaptioner]):
         how = settings or LookSettings()
         refuse_settings(how, f"{self.name} captions, and ends by itself", *OF_WRITING)
         return self.predict(
-            image, look=True, beam=how.beam, length_penalty=how.length_penalty
+            one_given(image), look=True, beam=how.beam, length_penalty=how.length_penalty
         ).look(**select)
 
     def _prediction(

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, TrainedModel
+from saccade.app.kinds.base import LoadedRun, TrainedModel, one_given
 from saccade.app.kinds.many_images import in_batches
 from saccade.app.kinds.run_classes import classes_of
 from saccade.app.look.captioning.film import ImageLook
@@ -115,7 +115,7 @@ class ClassificationModel(TrainedModel[ImageClassifier]):
 
     def look(self, image: AnyImage, *, of: str | None = None, **select: Any) -> ImageLook:
         """Tell what an image shows, and what in it the class came from."""
-        return self.predict(image).look(of=of, **select)
+        return self.predict(one_given(image)).look(of=of, **select)
 
 
 def load_classifier(run: LoadedRun) -> ClassificationModel:

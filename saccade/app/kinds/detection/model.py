@@ -7,7 +7,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, TrainedModel
+from saccade.app.kinds.base import LoadedRun, TrainedModel, one_given
 from saccade.app.kinds.many_images import in_batches
 from saccade.app.kinds.run_classes import object_names
 from saccade.app.look.captioning.film import ImageLook
@@ -129,7 +129,7 @@ class DetectionModel(TrainedModel[ObjectDetector]):
 
     def look(self, image: AnyImage, *, threshold: float = LIKELY, **select: Any) -> ImageLook:
         """Find the objects of an image, and show where each was looked for."""
-        return self.predict(image, threshold=threshold).look(**select)
+        return self.predict(one_given(image), threshold=threshold).look(**select)
 
 
 def check_threshold(threshold: float) -> None:

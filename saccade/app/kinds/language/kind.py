@@ -21,6 +21,7 @@ from saccade.app.kinds.base import (
     LoadedRun,
     TrainedModel,
     refuse_settings,
+    text_given,
     texts_given,
 )
 from saccade.app.kinds.language.serve import LanguageServing
@@ -109,7 +110,7 @@ class LanguageModel(TrainedModel[Writer]):
 
         `select` are the fields of `Selection`, such as layer=0 or units="words".
         """
-        how = settings or LookSettings()
+        how, text = settings or LookSettings(), text_given(text)
         check_look(self.name, how)
         written = None
         if how.most_tokens:

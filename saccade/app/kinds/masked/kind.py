@@ -17,6 +17,7 @@ from saccade.app.kinds.base import (
     LoadedRun,
     TrainedModel,
     refuse_settings,
+    text_given,
     texts_given,
 )
 from saccade.app.kinds.masked.serve import BEST, MaskedServing, filled_table
@@ -75,7 +76,7 @@ class MaskedModel(TrainedModel[BlankFiller]):
 
         `select` are the fields of `Selection`, such as layer=0, layer="rollout" or units="words".
         """
-        how = settings or LookSettings()
+        how, text = settings or LookSettings(), text_given(text)
         check_look(self.name, how)
         document = partial(masked_document, [self], text, how)
         return masked_look(self, text, make_selection(select), document)

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, UInt8
 from PIL import Image
 from torch import Tensor
 
-from saccade.app.kinds.base import LoadedRun, TrainedModel, texts_given
+from saccade.app.kinds.base import LoadedRun, TrainedModel, text_given, texts_given
 from saccade.app.kinds.soundness import load_vocabulary
 from saccade.app.look.draw.figure import write
 from saccade.app.look.draw.png import png_bytes
@@ -145,7 +145,7 @@ class TextToImageModel(TrainedModel[ImageDrawer]):
         """Draw an image and show which cells looked at each word; `how` are those of `predict`,
         and `select` has fields of `Selection`.
         """
-        return self.predict(prompt, **how)[0].look(**(select or {}))
+        return self.predict(text_given(prompt), **how)[0].look(**(select or {}))
 
     def _of_prompt(
         self, prompt: str, drawn: Sequence[Drawn], begun: int, judge: ImageTextMatcher | None

@@ -21,6 +21,7 @@ from saccade.app.kinds.base import (
     TrainedModel,
     make_decoding,
     refuse_settings,
+    text_given,
     texts_given,
 )
 from saccade.app.kinds.soundness import load_vocabulary
@@ -138,7 +139,7 @@ class TranslationModel(TrainedModel[Translator]):
         """
         how = settings or LookSettings()
         check_look(self.name, how)
-        made = self.predict(text, beam=how.beam, length_penalty=how.length_penalty)
+        made = self.predict(text_given(text), beam=how.beam, length_penalty=how.length_penalty)
         return made.look(**select)
 
     def _prediction(self, one: Translated, how: Decoding) -> Prediction:

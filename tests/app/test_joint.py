@@ -365,7 +365,7 @@ def test_a_run_on_data_of_ones_own_is_scored_and_looked_at_with_its_detector(
         assert code == 2
         assert (
             "the detector that the run was trained with, which must stay where it was: "
-            f"{own} is not a run"
+            f"there is no run at {own}; `saccade train NAME` makes one"
         ) in err
         assert err.count("\n") == 1
 

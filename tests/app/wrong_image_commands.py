@@ -39,7 +39,12 @@ CLASSES = [
     Wrong(f"{FEW} --model.heads 3", "width=8 does not divide into heads=3"),
     Wrong("predict {cls}", "name the images", "predict {cls} dot.png"),
     Wrong("predict {cls} -", "standard input is empty; give an image, or names of files"),
-    Wrong("predict {cls} -", "standard input: no image: it does not begin", "", b"\0ftypavif" * 99),
+    Wrong(
+        "predict {cls} - --best 3",
+        "standard input: no image: it does not begin",
+        "",
+        b"\0ftypavif" * 99,
+    ),
     Wrong(
         "predict {cls} ''", "'' names no image; give its file, or . for all", "predict {cls} few"
     ),

@@ -139,7 +139,7 @@ def test_both_stages_have_the_same_data_device_and_seed(recipe: Recipe) -> None:
 
 def test_a_run_that_is_none_is_refused(recipe: Recipe, tmp_path: Path) -> None:
     named = replace(recipe, task=replace(recipe.task, dvae=str(tmp_path / "nothing")))
-    with pytest.raises(ConfigError, match=r"--dvae: .*nothing is not a run"):
+    with pytest.raises(ConfigError, match=r"--dvae: there is no run at .*nothing"):
         train(named, tmp_path / "dalle", lambda event: None)
 
 

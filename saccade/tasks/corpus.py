@@ -10,16 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import tokenizers
 import torch
-from jaxtyping import Bool
-from torch import Tensor
 
-from saccade.data.batching.ragged import Ragged, Sequences, token_type
-from saccade.data.files.content_digest import content_digest, state
+from saccade.data.batching.ragged import Ragged, token_type
+from saccade.data.batching.row_choice import RowChoice
+from saccade.data.files.content_digest import content_digest
+from saccade.data.files.file_state import state
 from saccade.data.files.whole_folders import sealed_index, whole_folder
 from saccade.data.readers import TextStream
 from saccade.data.readers.report import counted, joined_names, summary
@@ -35,16 +35,16 @@ from saccade.data.tokens.text_sample import TextSample
 from saccade.data.tokens.token_shards import Shard, TokenShards, token_shards
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
-from saccade.printable import printable
 from saccade.tasks.base import Preparation, Progress
+from saccade.tasks.encoded_corpus import EncodedPart, EncodedStream
 from saccade.tasks.images import cache_folder
+from saccade.tasks.kept_or_told import kept_or_told
 from saccade.tasks.running_texts import RunningTexts
 from saccade.tasks.tokenizer import TokenizerSettings, given_tokenizer, learnt
 
 VERSION = 1  # of what is kept, and of how it is made
 KEPT_FROM = 8_000_000  # bytes of the files of a corpus
 PARALLEL_FROM = 50_000_000  # bytes that are worth starting processes for
-Kept = TypeVar("Kept")
 StoredCorpus = tuple[tuple[Ragged, ...], int, dict[str, Any]]  # and duplicates, and what else
 
 
@@ -82,7 +82,7 @@ class CorpusPart:
 
     corpus: TextCorpus
     name: str = "all"
-    chosen: Callable[[int], Bool[Tensor, " rows"]] | None = None
+    chosen: RowChoice = RowChoice()  # noqa: RUF009
     told: Callable[[int, str], str] = lambda count, whole: whole
 
     @classmethod
@@ -90,20 +90,6 @@ class CorpusPart:
         """Texts that are there already, as those of the built-in worlds, each a row."""
         corpus = TextCorpus.in_memory([(text,) for text in texts], split)
         return cls(corpus, told=lambda count, whole: report)
-
-
-class EncodedPart(NamedTuple):
-    """A column of tokens for each text of a row."""
-
-    columns: tuple[Sequences, ...]
-    report: str
-
-
-class EncodedStream(NamedTuple):
-    """All rows of a stream."""
-
-    columns: tuple[Ragged, ...]
-    about: str
 
 
 @dataclass
@@ -122,40 +108,44 @@ class CorpusEncoder:
         key = corpus.stream.paths, corpus.stream.form, corpus.form
         if key not in self._done:
             self._done[key] = self._encoded(corpus)
-        columns, about = self._done[key]
-        if part.chosen is None:
-            return EncodedPart(columns, part.told(len(columns[0]), about))
-        rows = part.chosen(len(columns[0]))
-        chosen = tuple(column.where(rows) for column in columns)
-        count = len(chosen[0]) if chosen[0].lengths.any() else 0
-        return EncodedPart(chosen, part.told(count, about))
+        whole = self._done[key]
+        count = _how_many(whole, part.chosen)
+        return EncodedPart(whole, part.chosen, part.told(count, whole.about))
 
     def _encoded(self, corpus: TextCorpus) -> EncodedStream:
         stream, tokens = corpus.stream, None
         if _is_large(stream):
             tokens = kept_or_told(lambda: self._kept(corpus), "tokens", self.notes)
-        columns, duplicates, about = self._in_memory(corpus) if tokens is None else tokens
+        columns, duplicates, about = self._in_memory(corpus) if tokens is None else tokens[0]
         if sum(about["skipped"].values()) > stream.skip_bad:
             list(stream.good())  # says which rows are bad
         size, duplicates = counted(about["rows"], corpus.noun), min(duplicates, about["rows"] - 1)
-        return EncodedStream(columns, summary(size, stream.names, about["skipped"], duplicates))
+        about = summary(size, stream.names, about["skipped"], duplicates)
+        if tokens is None:
+            return EncodedStream(columns, about)
+        _, kept_as, digests = tokens
+        return EncodedStream(columns, about, kept_as, digests)
 
-    def _kept(self, corpus: TextCorpus) -> StoredCorpus:
+    def _kept(self, corpus: TextCorpus) -> tuple[StoredCorpus, str, tuple[str, ...]]:
+        """With the name by which it is kept, and the digests of its columns."""
         tokenizer = hashlib.sha256(self.vocabulary.to_json().encode()).hexdigest()
         if corpus.running is not None and reads_in_pieces(self.vocabulary):
             home = cache_folder() / f"tokens-{_key(corpus, [tokenizer, 'pieces'])}"
-            return self._kept_pieces(home, corpus, corpus.running)
-        good = corpus.stream.good()
+            stored, digests = self._kept_pieces(home, corpus, corpus.running)
+            return stored, home.name, digests
+        home, good = cache_folder() / f"tokens-{_key(corpus, tokenizer)}", corpus.stream.good()
         kept = self._shards(
-            cache_folder() / f"tokens-{_key(corpus, tokenizer)}",
+            home,
             corpus,
             corpus.texts(good),
             corpus.stream.count,
             lambda: {"rows": good.count, "skipped": good.skipped},
         )
-        return kept.columns, kept.duplicates, kept.about
+        return (kept.columns, kept.duplicates, kept.about), home.name, kept.digests
 
-    def _kept_pieces(self, home: Path, corpus: TextCorpus, running: RunningTexts) -> StoredCorpus:
+    def _kept_pieces(
+        self, home: Path, corpus: TextCorpus, running: RunningTexts
+    ) -> tuple[StoredCorpus, tuple[str, ...]]:
         """Texts of many rows each: what is kept is of pieces, and which of them begin a text."""
         begins = list[int]()
 
@@ -172,7 +162,7 @@ class CorpusEncoder:
         kept = self._shards(home, corpus, rows(), lambda: running.count, about)
         (pieces,) = kept.columns
         starts = torch.tensor([*kept.about["begins"], len(pieces)])
-        return (Ragged(pieces.flat, pieces.starts[starts]),), 0, kept.about
+        return ((Ragged(pieces.flat, pieces.starts[starts]),), 0, kept.about), kept.digests
 
     def _shards(
         self,
@@ -208,6 +198,16 @@ class CorpusEncoder:
         marks = np.concatenate([shard.marks.numpy() for shard in shards])
         duplicates = len(marks) - len(np.unique(marks))
         return columns, duplicates, {"rows": good.count, "skipped": good.skipped}
+
+
+def _how_many(whole: EncodedStream, chosen: RowChoice) -> int:
+    """Rows that are chosen; none where no text of them says anything."""
+    column = whole.columns[0]
+    start, end = chosen.bounds(len(column))
+    if not chosen.every:
+        return end - start if column.starts[end] > column.starts[start] else 0
+    rows = chosen.of(column)
+    return len(rows) if rows.lengths.any() else 0
 
 
 def shards_of_tokens(
@@ -287,9 +287,9 @@ def _learnt(
         return _learnt_from_pieces(settings, part, part.corpus.running, masks=masks)
     sample = TextSample(part.corpus.texts(part.corpus.stream.good()))
     rows = sample.rows
-    if part.chosen is not None:
-        chosen = part.chosen(sample.total)
-        rows = [(number, row) for number, row in rows if chosen[number]]
+    numbers = torch.tensor([number for number, _ in rows], dtype=torch.long)
+    chosen = part.chosen.holds(numbers, sample.total).tolist()
+    rows = [row for row, is_chosen in zip(rows, chosen) if is_chosen]
     texts = (piece for _, row in rows for text in row for piece in pieces(text))
     vocabulary = learnt(settings, texts, masks=masks)
     if len(sample.rows) == sample.total:
@@ -302,9 +302,8 @@ def _learnt_from_pieces(
     settings: TokenizerSettings, part: CorpusPart, running: RunningTexts, *, masks: bool
 ) -> tuple[Vocabulary, list[str]]:
     """The same from texts that are never held."""
-    chosen = [True] * len(running.texts)
-    if part.chosen is not None:
-        chosen = part.chosen(len(chosen)).tolist()
+    count = len(running.texts)
+    chosen = part.chosen.holds(torch.arange(count), count).tolist()
     sample = TextSample((piece,) for number, piece in running.pieces() if chosen[number])
     vocabulary = learnt(settings, (text for _, row in sample.rows for text in row), masks=masks)
     if len(sample.rows) == sample.total:
@@ -327,15 +326,3 @@ def _key(corpus: TextCorpus, tokenizer: Any) -> str:
     form = corpus.stream.form, corpus.form
     made_by = [VERSION, tokenizers.__version__, form, tokenizer, content]
     return hashlib.sha256(json.dumps(made_by).encode()).hexdigest()[:32]
-
-
-def kept_or_told(keep: Callable[[], Kept], what: str, notes: list[str]) -> Kept | None:
-    """What is kept, or None and a line for the user where that cannot be."""
-    try:
-        return keep()
-    except OSError as error:
-        notes.append(
-            f"{what} cannot be kept in {printable(cache_folder())} ({error.strerror}), and will be "
-            "made anew at every start; make room there, or name another place by --cache"
-        )
-        return None

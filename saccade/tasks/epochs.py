@@ -10,23 +10,51 @@ from saccade.data.batching.batches import epoch_draws
 from saccade.tasks.base import shard_rows
 
 
-class EpochOrder:
-    """The rows of every batch since the start, given those of all batches of an epoch.
+class ChapterOrder:
+    """The rows of every batch since the start, given those of all batches of a chapter in an epoch.
 
-    The epoch that was asked for last is kept.
+    Chapters come in another order in each epoch. The one that was asked for last is kept.
     """
 
-    def __init__(self, batches: int, rows_of: Callable[[int], Sequence[Tensor] | Tensor]) -> None:
-        self.batches, self._rows_of = batches, rows_of
-        self._kept: tuple[int, Sequence[Tensor] | Tensor] = (-1, ())
+    def __init__(
+        self,
+        batches: Sequence[int],
+        rows_of: Callable[[int, int], Sequence[Tensor] | Tensor],
+        *,
+        seed: int,
+    ) -> None:
+        self._batches, self._rows_of, self._seed = list(batches), rows_of, seed
+        self._count = sum(self._batches)
+        self._kept: tuple[tuple[int, int], Sequence[Tensor] | Tensor] = ((-1, -1), ())
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        return self._count
 
     def at(self, position: int, shard: int, shards: int) -> tuple[Int[Tensor, " B"], bool, int]:
         """Those of one process of many, whether they count, and the epoch."""
-        epoch, index = divmod(position, self.batches)
-        if self._kept[0] != epoch:
-            self._kept = epoch, self._rows_of(epoch)
+        epoch, index = divmod(position, len(self))
+        chapter, index = self._chapter(epoch, index)
+        if self._kept[0] != (epoch, chapter):
+            self._kept = (epoch, chapter), self._rows_of(epoch, chapter)
         rows, counts = shard_rows(self._kept[1][index], shard, shards)
         return rows, counts, epoch
+
+    def _chapter(self, epoch: int, index: int) -> tuple[int, int]:
+        """Which one a batch of an epoch is in, and its number there."""
+        if len(self._batches) == 1:
+            return 0, index
+        order = shuffled(len(self._batches), seed=self._seed, epoch=epoch)
+        ends = torch.tensor(self._batches)[order].cumsum(0)
+        place = int(torch.searchsorted(ends, index, right=True))
+        return int(order[place]), index - (int(ends[place - 1]) if place else 0)
+
+
+class EpochOrder(ChapterOrder):
+    """The same where a data set is one chapter."""
+
+    def __init__(self, batches: int, rows_of: Callable[[int], Sequence[Tensor] | Tensor]) -> None:
+        super().__init__([batches], lambda epoch, chapter: rows_of(epoch), seed=0)
 
 
 def shuffled(count: int, *, seed: int, epoch: int) -> Int[Tensor, " count"]:

@@ -18,8 +18,9 @@ from saccade.data.tokens.streamed_encoding import TextRow, encode_ragged
 from saccade.data.tokens.token_shards import Shard, token_shards
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.base import Preparation, Progress, silent
-from saccade.tasks.corpus import KEPT_FROM, kept_or_told, shards_of_tokens
+from saccade.tasks.corpus import KEPT_FROM, shards_of_tokens
 from saccade.tasks.images import cache_folder
+from saccade.tasks.kept_or_told import kept_or_told
 from saccade.tasks.tokenizer import TokenizerSettings, given_tokenizer, learnt
 
 VERSION = 1  # of what is kept, and of how it is made

@@ -5,9 +5,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-import torch
-
 from saccade.config import ModelConfig, WordModelConfig
+from saccade.data.batching.row_choice import RowChoice
 from saccade.data.readers import TextsRead, TextStream, read_texts, splits, stream_texts
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.corpus import CorpusPart, TextCorpus
@@ -92,12 +91,8 @@ def _parts(source: TextSource) -> tuple[CorpusPart, CorpusPart]:
     running = _running(train, held_out=HELD_OUT)
     corpus = TextCorpus(train, cut, f"held out of {source.unit}", "text", running)
     return (
-        CorpusPart(
-            corpus, "train", lambda n: torch.arange(n) < int(n * (1 - HELD_OUT)), _told_of_train
-        ),
-        CorpusPart(
-            corpus, "valid", lambda n: torch.arange(n) >= int(n * (1 - HELD_OUT)), _told_of_valid
-        ),
+        CorpusPart(corpus, "train", RowChoice(end=1 - HELD_OUT), _told_of_train),
+        CorpusPart(corpus, "valid", RowChoice(start=1 - HELD_OUT), _told_of_valid),
     )
 
 

@@ -5,8 +5,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade.data.batching.batches import Batches
+from saccade.data.batching.ragged import Ragged
+from saccade.data.batching.row_choice import RowChoice
 from saccade.data.batching.rows import Rows
-from saccade.tasks.base import Task
+from saccade.data.tokens.vocabulary import OURS
+from saccade.tasks.base import LengthBound, MakeBatching, Task
+from saccade.tasks.chapters import ChapteredBatches
+from saccade.tasks.encoded_corpus import BoundedRows, EncodedPart, EncodedStream
+from saccade.tasks.language.task import Sentences
 
 
 def sequences(rows: Rows) -> list[list[int]]:
@@ -18,3 +25,18 @@ def sequences(rows: Rows) -> list[list[int]]:
 def total_loss(task: Task[Any], model: Any, batch: Any) -> Tensor:
     """What training follows: the sum of all losses of a batch."""
     return sum(task.losses(model, batch).values(), torch.zeros(()))
+
+
+def bounded(columns: tuple[Ragged, ...], *, longest: int = 1000, **choice: Any) -> BoundedRows:
+    """Rows of these columns that are short enough, or some of them."""
+    part = EncodedPart(EncodedStream(columns, ""), RowChoice(**choice), "")
+    return BoundedRows.of(part, LengthBound(longest, "--longest"))
+
+
+def sentences(
+    rows: list[list[int]], *, budget: int, make: MakeBatching = Batches.of_lengths
+) -> Sentences:
+    """Lines in batches."""
+    lines = Ragged.of(rows)
+    batches = ChapteredBatches(bounded((lines,)), make, budget=budget, seed=0)
+    return Sentences(lines, OURS, batches)

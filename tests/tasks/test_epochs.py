@@ -10,8 +10,8 @@ counts, sizes, seeds = st.integers(1, 40), st.integers(1, 12), st.integers(0, 99
 
 
 def epoch_of(order: EpochOrder, number: int) -> list[int]:
-    first = number * order.batches
-    parts = [order.at(first + at, 0, 1) for at in range(order.batches)]
+    first = number * len(order)
+    parts = [order.at(first + at, 0, 1) for at in range(len(order))]
     assert {(counts, epoch) for _, counts, epoch in parts} == {(True, number)}
     return torch.cat([rows for rows, _, _ in parts]).tolist()
 
@@ -26,10 +26,10 @@ def test_an_epoch_has_every_row_once(count: int, size: int, seed: int, number: i
 @given(count=counts, size=sizes, seed=seeds)
 def test_batches_are_as_large_as_asked_or_as_one_another(count: int, size: int, seed: int) -> None:
     order = batches_of(torch.arange(count), size, seed=seed)
-    own = [len(order.at(at, 0, 1)[0]) for at in range(order.batches)]
+    own = [len(order.at(at, 0, 1)[0]) for at in range(len(order))]
     assert set(own[:-1]) <= {size}
     order = equal_batches(count, size, seed=seed)
-    equal = [len(order.at(at, 0, 1)[0]) for at in range(order.batches)]
+    equal = [len(order.at(at, 0, 1)[0]) for at in range(len(order))]
     assert max(equal) <= size
     assert max(equal) - min(equal) <= 1
 

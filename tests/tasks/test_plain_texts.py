@@ -55,7 +55,7 @@ def test_what_streams_is_what_is_read(
         (text_part(language, split, read_language), read_language(language, split)[0]),
         (text_part(masked, split, read_masked), read_masked(masked, split)[0]),
     ):
-        (found,), _ = CorpusEncoder(VOCABULARY, silent).encode(part)
+        (found,) = CorpusEncoder(VOCABULARY, silent).encode(part).columns
         expected = encode_ragged(VOCABULARY, texts)
         assert len(found) == len(texts)
         assert found.fingerprint() == expected.fingerprint()

@@ -52,14 +52,18 @@ class Batches:
         return [batches[i] for i in torch.randperm(len(self), generator=rng).tolist()]
 
     @property
-    def padding(self) -> float:
-        """The share of padding among all positions computed."""
+    def positions(self) -> int:
+        """How many are computed in an epoch, padding counted."""
         ordered = self.lengths[by_length(self.lengths)]
-        total = sum(
+        return sum(
             (end - start) * int(ordered[start:end].amax(dim=0).sum())
             for start, end in zip(self.cuts, self.cuts[1:])
         )
-        return 1 - int(ordered.sum()) / total
+
+    @property
+    def padding(self) -> float:
+        """The share of padding among all positions computed."""
+        return 1 - int(self.lengths.sum()) / self.positions
 
 
 def epoch_draws(seed: int, number: int) -> torch.Generator:

@@ -8,6 +8,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +17,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from saccade.data.files.file_state import remembered
 from saccade.data.files.whole_folders import sealed_index, sync, whole_folder
 
 PIECE = 1 << 24  # bytes that are checked at a time
@@ -24,18 +26,26 @@ Rows = Mapping[str, Shaped[Tensor, "rows ..."]]
 
 
 class KeptRows:
-    """Rows by name, as they were written; opening them reads all, to check that they are."""
+    """Rows by name, as they were written.
+
+    All are read once, to check that they are, and again when somebody has written to the files.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._arrays = dict[str, np.ndarray[Any, Any]]()
         for name, about in sealed_index(folder)["arrays"].items():
             path, shape, dtype = folder / f"{name}.rows", tuple(about["shape"]), about["dtype"]
-            if _checksum(path) != about["sum"]:
+            if remembered(folder / f"{name}.sum.json", [path], partial(_sum, path)) != about["sum"]:
                 raise ValueError(f"{path} is not what was written there")
             if 0 in shape:  # nothing cannot be mapped
                 self._arrays[name] = np.zeros(shape, dtype)
             else:
                 self._arrays[name] = np.memmap(path, dtype, "r", shape=shape)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all that there is."""
+        return list(self._arrays)
 
     def count(self, name: str) -> int:
         """How many rows there are."""
@@ -82,7 +92,7 @@ def _write(folder: Path, parts: Iterator[Rows]) -> dict[str, Any]:
     return {"arrays": arrays}
 
 
-def _checksum(path: Path) -> int:
+def _sum(path: Path) -> int:
     total = 0
     with path.open("rb") as file:
         while piece := file.read(PIECE):

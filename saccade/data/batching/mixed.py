@@ -61,11 +61,14 @@ class MixedBatches:
         return [dealt[i] for i in torch.randperm(self.count, generator=rng).tolist()]
 
     @property
+    def positions(self) -> int:
+        """How many are computed in an epoch, filling counted."""
+        return self.count * sum(shape.tokens for shape in self.shapes)
+
+    @property
     def padding(self) -> float:
         """The share of filling among all positions computed."""
-        return 1 - int(self.lengths.sum()) / (
-            self.count * sum(shape.tokens for shape in self.shapes)
-        )
+        return 1 - int(self.lengths.sum()) / self.positions
 
 
 def _deal(rows: Int[Tensor, " rows"], count: int) -> list[Int[Tensor, " batch"]]:

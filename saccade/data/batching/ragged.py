@@ -50,12 +50,20 @@ class Ragged:
 
     def where(self, kept: Bool[Tensor, " rows"]) -> "Ragged | RaggedRows":
         """Some of the sequences, without a copy of their tokens."""
-        rows = kept.nonzero()[:, 0]
+        return self.some(kept.nonzero()[:, 0])
+
+    def some(self, rows: Int[Tensor, " n"]) -> "Ragged | RaggedRows":
+        """Those of these numbers, which rise, without a copy of their tokens."""
         first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
         if last - first + 1 > len(rows):
             return RaggedRows(self, rows)
-        starts = self.starts[first : last + 2]
-        return Ragged(self.flat[starts[0] : starts[-1]], starts - starts[0])
+        return self.stretch(first, last + 1)
+
+    def stretch(self, first: int, end: int) -> "Ragged":
+        """From one sequence up to another."""
+        starts = self.starts[first : end + 1]
+        before = int(starts[0])
+        return Ragged(self.flat[before : int(starts[-1])], starts - before if before else starts)
 
     def end_to_end(self) -> "Ragged":
         """As one flat tensor, which it is."""
@@ -64,6 +72,10 @@ class Ragged:
     @property
     def lengths(self) -> Int[Tensor, " rows"]:
         return self.starts.diff()
+
+    def lengths_of(self, rows: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+        """Of some of the sequences."""
+        return self.starts[rows + 1] - self.starts[rows]
 
     def fingerprint(self) -> str:
         """Changes when any token or any boundary does; how many bytes hold a token is all one."""
@@ -92,7 +104,10 @@ class RaggedRows:
 
     @property
     def lengths(self) -> Int[Tensor, " rows"]:
-        return self.whole.lengths[self.rows]
+        return self.whole.lengths_of(self.rows)
+
+    def lengths_of(self, rows: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+        return self.whole.lengths_of(self.rows[rows])
 
     def fingerprint(self) -> str:
         """That of a copy."""

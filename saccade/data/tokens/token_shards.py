@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.batching.ragged import Ragged
+from saccade.data.files.file_state import remembered
 from saccade.data.files.journalled_files import (
     FileShard,
     Notes,
@@ -23,6 +24,7 @@ from saccade.data.files.journalled_files import (
 from saccade.data.files.whole_folders import sealed_index, whole_folder
 
 MARKS = "marks"
+CHECKED = "checked.json"
 STARTS = np.dtype(np.int64)
 
 
@@ -34,18 +36,19 @@ class Shard(NamedTuple):
 
 
 class TokenShards:
-    """The columns of a corpus, mapped; opening them reads all, to check that they are whole."""
+    """The columns of a corpus, mapped.
+
+    All is read once, to check that it is whole, and again when somebody has written to the files.
+    `digests` are the columns' fingerprints.
+    """
 
     def __init__(self, folder: Path) -> None:
         index = sealed_index(folder)
         notes = [ShardNote(*note) for note in index["shards"]]
-        if not notes or len(whole_shards(folder, notes)) < len(notes):
+        if not notes or not _are_whole(folder, notes):
             raise ValueError(f"{folder} is not what was written there")
-        kind, ends = np.dtype(index["kind"]), notes[-1].ends
-        self.columns = tuple(
-            Ragged(_mapped(folder / tokens, kind, ends), _mapped(folder / starts, STARTS, ends))
-            for tokens, starts in map(_names, range(len(ends) // 2))
-        )
+        self.columns = _columns(folder, np.dtype(index["kind"]), notes)
+        self.digests: tuple[str, ...] = tuple(index["digests"])
         self.duplicates: int = index["duplicates"]
         self.about: dict[str, Any] = index["about"]
 
@@ -66,7 +69,13 @@ def token_shards(
         notes, _ = write_shards(folder, lambda before: _in_files(shards, before))
         marks = np.fromfile(folder / MARKS, np.int64) if notes else np.empty(0)
         duplicates = len(marks) - len(np.unique(marks))
-        told = {"kind": kind.str, "duplicates": duplicates, "about": about()}
+        digests = [column.fingerprint() for column in _columns(folder, kind, notes)]
+        told = {
+            "kind": kind.str,
+            "duplicates": duplicates,
+            "digests": digests,
+            "about": about(),
+        }
         return {"shards": notes, **told}
 
     return whole_folder(home, TokenShards, fill, goes_on=True)
@@ -88,6 +97,22 @@ def _in_files(shards: Callable[[int], Iterator[Shard]], before: Notes) -> Iterat
             ends[tokens] = (first or 0) + len(files[tokens])
         files[MARKS] = shard.marks.numpy().tobytes()
         yield FileShard(len(shard.marks), files)
+
+
+def _are_whole(folder: Path, notes: Notes) -> bool:
+    paths = [folder / name for name in notes[-1].ends]
+    check = remembered(
+        folder / CHECKED, paths, lambda: len(whole_shards(folder, notes)) == len(notes) or None
+    )
+    return bool(check)
+
+
+def _columns(folder: Path, kind: np.dtype[Any], notes: Notes) -> tuple[Ragged, ...]:
+    ends = notes[-1].ends if notes else {}
+    return tuple(
+        Ragged(_mapped(folder / tokens, kind, ends), _mapped(folder / starts, STARTS, ends))
+        for tokens, starts in map(_names, range(len(ends) // 2))
+    )
 
 
 def _names(column: int) -> tuple[str, str]:

@@ -164,7 +164,7 @@ class Captioning:
 
     @property
     def batches_per_epoch(self) -> int:
-        return self._order.batches
+        return len(self._order)
 
     @property
     def padding(self) -> float:

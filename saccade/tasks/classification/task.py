@@ -85,7 +85,7 @@ class Classification:
         self.padding = 0.0
         repeats = settings.vary.repeats
         self._order = equal_batches(len(self._train), how.budget, seed=how.seed, repeats=repeats)
-        self.batches_per_epoch = self._order.batches
+        self.batches_per_epoch = len(self._order)
 
     @property
     def sizes(self) -> str:

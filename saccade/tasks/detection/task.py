@@ -87,7 +87,7 @@ class Detection:
         self._most = max(len(each.learnt_from().labels) for each in self._train.objects)
         self._match = match
         self._order = equal_batches(len(self._train), how.budget, seed=how.seed)
-        self.batches_per_epoch = self._order.batches
+        self.batches_per_epoch = len(self._order)
 
     @property
     def sizes(self) -> str:

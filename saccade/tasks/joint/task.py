@@ -105,7 +105,7 @@ class JointLearning(ABC):
 
     @property
     def batches_per_epoch(self) -> int:
-        return self._order.batches
+        return len(self._order)
 
     @property
     def sizes(self) -> str:
@@ -181,7 +181,8 @@ class JointLearning(ABC):
 
 def _unknown(vocabulary: Vocabulary, data: SightedTexts) -> list[str]:
     """A line for the user where the tokenizer knows many of the words not."""
-    flat, unknown = data.texts.lines.tokens.flat, vocabulary.special.unknown
+    tokens, unknown = data.texts.lines.tokens, vocabulary.special.unknown
+    flat, _ = tokens.take(torch.arange(len(tokens)))
     share = 0.0 if unknown is None else float((flat.numpy() == unknown).mean())
     told = f"{share:.0%} of the tokens of the training texts are unknown to the tokenizer"
     return [told] * (share > UNKNOWN_SHARE)

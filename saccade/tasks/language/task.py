@@ -5,7 +5,7 @@ Text comes as lines, each a sentence of its own, or as a stream, cut into window
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,14 +16,14 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import three_sentences
 from saccade.data.batching.batches import Batches, epoch_draws
 from saccade.data.batching.ragged import Sequences
-from saccade.data.batching.rows import Rows, with_token
+from saccade.data.batching.rows import BatchShape, Rows, with_token
+from saccade.data.batching.token_stream import TokenStream
 from saccade.data.tokens.vocabulary import Level, SpecialTokens
 from saccade.errors import DataError
 from saccade.models.protocol import LanguageNetwork, Packable
 from saccade.tasks.base import (
     Deciding,
     LengthBound,
-    MakeBatching,
     Preparation,
     Progress,
     TextSettings,
@@ -32,11 +32,17 @@ from saccade.tasks.base import (
     silent,
     with_vocabulary,
 )
+from saccade.tasks.chapters import (
+    ChapteredBatches,
+    chapters_of,
+    count_of_chapter,
+    rows_of_chapter,
+)
 from saccade.tasks.corpus import prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
-from saccade.tasks.epochs import EpochOrder
+from saccade.tasks.encoded_corpus import BoundedRows
+from saccade.tasks.epochs import ChapterOrder
 from saccade.tasks.figures import PER_TOKEN, loss_figures
-from saccade.tasks.language.token_stream import TokenStream
 from saccade.tasks.plain_texts import (
     Unit,
     check_window,
@@ -135,17 +141,32 @@ class Windows:
         # One window fewer than fit, so that every epoch has room for its own starting point.
         self.count = max(1, (len(stream) - 1) // self.window - 1)
         self.rows = min(rows, self.count)
+        self._chapters = chapters_of(self.count)
+        self._order = ChapterOrder(
+            [self._windows_of(number) // self.rows for number in range(self._chapters)],
+            self._epoch,
+            seed=seed,
+        )
 
     def __len__(self) -> int:
-        return self.count // self.rows
+        return len(self._order)
 
-    def epoch(self, number: int) -> Int[Tensor, "batches rows"]:
-        """Where every window of every batch starts."""
+    def at(self, position: int, shard: int, shards: int) -> tuple[Int[Tensor, " rows"], bool, int]:
+        """Where every window of a batch starts."""
+        return self._order.at(position, shard, shards)
+
+    def _windows_of(self, chapter: int) -> int:
+        return count_of_chapter(self.count, chapter, self._chapters)
+
+    def _epoch(self, number: int, chapter: int) -> Int[Tensor, "batches rows"]:
+        """Those of every batch of a chapter."""
         rng = epoch_draws(self.seed, number)
         spare = len(self.stream) - 1 - self.count * self.window
         offset = int(torch.randint(spare + 1, (), generator=rng))
-        order = torch.randperm(self.count, generator=rng)[: len(self) * self.rows]
-        return (offset + order * self.window).view(len(self), self.rows)
+        windows = rows_of_chapter(self.count, chapter, self._chapters)
+        batches = len(windows) // self.rows
+        order = windows[torch.randperm(len(windows), generator=rng)[: batches * self.rows]]
+        return (offset + order * self.window).view(batches, self.rows)
 
     def batch(
         self, starts: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
@@ -160,32 +181,38 @@ class Windows:
 class Sentences:
     """Lines, each a sentence of its own from start to end, in batches of similar length."""
 
-    def __init__(
-        self,
-        lines: Sequences,
-        special: SpecialTokens,
-        *,
-        budget: int,
-        seed: int,
-        make_batching: MakeBatching = Batches.of_lengths,
-    ) -> None:
-        self.lines, self.special = lines, special
-        self._batches = make_batching(lines.lengths[:, None] + 1, budget=budget, seed=seed)
-        self.padding, self.epoch = self._batches.padding, self._batches.epoch
+    def __init__(self, lines: Sequences, special: SpecialTokens, batches: ChapteredBatches) -> None:
+        self.lines, self.special, self.batches = lines, special, batches
 
     def __len__(self) -> int:
-        return len(self._batches)
+        return len(self.batches)
+
+    def at(self, position: int, shard: int, shards: int) -> tuple[Int[Tensor, " rows"], bool, int]:
+        """Which lines a batch has."""
+        return self.batches.at(position, shard, shards)
 
     def batch(
         self, rows: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
     ) -> LanguageBatch:
         """Only a whole batch is filled up to its shape: shares of it differ in size."""
-        text, lengths = self.lines.take(rows)
-        labels = with_token(text, lengths, self.special.end, first=False)
-        words = with_token(text, lengths, self.special.start, first=True)
-        shapes = self._batches.shapes
+        shapes = self.batches.shapes
         shape = shapes[0] if shapes is not None and whole else None
-        return _batch(Rows.of(words, lengths + 1, shape=shape), labels, counts=counts)
+        return lines_batch(self.lines, rows, self.special, shape=shape, counts=counts)
+
+
+def lines_batch(
+    lines: Sequences,
+    rows: Int[Tensor, " rows"],
+    special: SpecialTokens,
+    *,
+    shape: BatchShape | None = None,
+    counts: bool = True,
+) -> LanguageBatch:
+    """Lines end to end, each after a start; what follows its last word is the end."""
+    text, lengths = lines.take(rows)
+    labels = with_token(text, lengths, special.end, first=False)
+    words = with_token(text, lengths, special.start, first=True)
+    return _batch(Rows.of(words, lengths + 1, shape=shape), labels, counts=counts)
 
 
 def _batch(words: Rows, labels: Int[Tensor, " words"], *, counts: bool) -> LanguageBatch:
@@ -205,31 +232,27 @@ class LanguageModelling:
         corpus = prepared_corpus(settings, parts, how)
         self.vocabulary, train, valid, notes = corpus
         self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]
-        (self._texts,), (self._valid,) = train.columns, valid.columns
-        if settings.unit == "lines":
-            bounds = how.bound(settings.window, "--window"), how.bound(1 << 30, "")
-            self._texts = self._short_enough(self._texts, bounds[0], "training lines")
-            self._valid = self._short_enough(self._valid, bounds[1], "validation lines")
+        self._train, (texts,), (self._valid,) = train, train.stretch, valid.columns
+        self._data: Windows | Sentences
         if settings.unit == "stream":
-            stream = TokenStream(self._texts, self.vocabulary.end)
+            stream = TokenStream(texts, self.vocabulary.end)
             _require_next_word(TokenStream(self._valid, self.vocabulary.end))
             rows = max(1, how.budget // settings.window)
-            self._data: Windows | Sentences = Windows(
-                stream, window=settings.window, rows=rows, seed=how.seed
-            )
-        else:
-            batching: dict[str, Any] = {"budget": how.budget, "seed": how.seed}
-            self._data = Sentences(
-                self._texts, self.vocabulary.special, **batching, make_batching=how.make_batching
-            )
-        self._order = EpochOrder(len(self._data), self._data.epoch)
+            self._data = Windows(stream, window=settings.window, rows=rows, seed=how.seed)
+            return
+        bound, reach = how.bound(settings.window, "--window"), how.bound(1 << 30, "")
+        lines = BoundedRows.of(train, bound)
+        batches = train.batches(lines, how, bound.tokens, self.report)
+        self._told(batches.left_out, batches.rows, bound, "training lines")
+        short = self._valid.lengths < reach.tokens
+        self._told(int((~short).sum()), int(short.sum()), reach, "validation lines")
+        self._valid = self._valid.where(short)
+        self._data = Sentences(texts, self.vocabulary.special, batches)
 
-    def _short_enough(self, lines: Sequences, bound: LengthBound, of: str) -> Sequences:
-        short = lines.lengths < bound.tokens
-        self.report += bound.report(int((~short).sum()), of)
-        if not short.any():
+    def _told(self, left_out: int, left: int, bound: LengthBound, of: str) -> None:
+        self.report += bound.report(left_out, of)
+        if not left:
             raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
-        return lines.where(short)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -237,7 +260,7 @@ class LanguageModelling:
 
     @property
     def padding(self) -> float:
-        return self._data.padding if isinstance(self._data, Sentences) else 0.0
+        return self._data.batches.padding if isinstance(self._data, Sentences) else 0.0
 
     @property
     def sizes(self) -> str:
@@ -250,10 +273,11 @@ class LanguageModelling:
         return with_vocabulary(model, len(self.vocabulary))
 
     def fingerprint(self) -> str:
-        return f"{self._texts.fingerprint()} {self._valid.fingerprint()}"
+        batches = self._data.batches if isinstance(self._data, Sentences) else None
+        return f"{self._train.fingerprint(batches)} {self._valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> LanguageBatch:
-        rows, counts, _ = self._order.at(position, shard, shards)
+        rows, counts, _ = self._data.at(position, shard, shards)
         return self._data.batch(rows, counts=counts, whole=shards == 1)
 
     def losses(self, model: LanguageNetwork, batch: LanguageBatch) -> dict[str, Float[Tensor, ""]]:
@@ -303,10 +327,11 @@ def _lines_loss(
     device: torch.device,
     progress: Progress,
 ) -> float:
-    lines = Sentences(texts, special, budget=max(8192, int(texts.lengths.max()) + 1), seed=0)
+    lengths = texts.lengths[:, None] + 1
+    batches = Batches.of_lengths(lengths, budget=max(8192, int(lengths.max())), seed=0)
     total, tokens = 0.0, 0
-    for rows in each_told(lines.epoch(0), progress):
-        batch = lines.batch(rows, counts=True).to(device)
+    for rows in each_told(batches.epoch(0), progress):
+        batch = lines_batch(texts, rows, special).to(device)
         total += _loss(model, batch, 0.0).item()
         tokens += batch.tokens
     return total / tokens

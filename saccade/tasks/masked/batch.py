@@ -1,6 +1,7 @@
 """A batch of texts of which words are hidden, and how a data set becomes such batches."""
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -9,13 +10,13 @@ from torch import Tensor
 
 from saccade.data.batching.batches import Batches
 from saccade.data.batching.rows import Rows
-from saccade.tasks.base import MakeBatching
+from saccade.tasks.chapters import Chapter, ChapteredBatches, Counts, LearntRows
 from saccade.tasks.cross_entropy import IGNORED
-from saccade.tasks.epochs import EpochOrder
-from saccade.tasks.masked.framed import TextRows
+from saccade.tasks.masked.framed import EncodedLines, TextRows
 from saccade.tasks.masked.masking import Masking
 
 ROUND = 16  # kernels like sizes that are multiples of it
+BUDGET = 8192  # tokens that are measured at a time
 
 
 class MaskedBatch(NamedTuple):
@@ -66,44 +67,72 @@ def _filled(x: Tensor, size: int, value: int) -> Tensor:
     return torch.cat([x, x.new_full((size - len(x),), value)])
 
 
-class MaskedBatches:
-    """Rows of a data set in batches; other words are hidden in each epoch."""
+ReadRows = Callable[[Int[Tensor, " n"]], TextRows]  # what is read, by number
 
-    def __init__(
-        self,
-        texts: TextRows,
-        masking: Masking,
-        *,
-        budget: int,
-        seed: int,
-        make_batching: MakeBatching = Batches.of_lengths,
-    ) -> None:
-        self.texts, self.masking = texts, masking
-        self._batches = make_batching(texts.lengths[:, None], budget=budget, seed=seed)
-        self.padding = self._batches.padding
-        self._most = _most_of_equals(masking.most(texts), texts.lengths)
-        alike = self._batches.shapes is not None
-        self._slots = max(self._slots_of(rows) for rows in self._batches.epoch(0)) if alike else 0
-        self._order = EpochOrder(len(self._batches), self._batches.epoch)
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedRows(LearntRows):
+    """Texts of which words are hidden: those with at most `longest` tokens that have words.
+
+    They are read from `lines`, which have so many tokens; `read` gives some of them by number.
+    """
+
+    lines: EncodedLines
+    read: ReadRows
+    masking: Masking
+    longest: int
+
+    def sizes(self, rows: Int[Tensor, " n"]) -> Int[Tensor, "n 1"]:
+        return self.read(rows).lengths[:, None]
+
+    def fits(self, rows: Int[Tensor, " n"], sizes: Int[Tensor, "n 1"]) -> Bool[Tensor, " n"]:
+        return sizes[:, 0] <= self.longest
+
+    def worth(self, rows: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
+        return self.masking.words(self.read(rows)) > 0
+
+    def noted(self, chapter: Chapter) -> Counts:
+        """How many words are hidden, how many at most by length, and the slots of a batch."""
+        texts = self.read(chapter.rows)
+        lengths, most = texts.lengths, torch.zeros(self.longest + 1, dtype=torch.long)
+        most.scatter_reduce_(0, lengths, self.masking.most(texts), "amax")
+        hidden, slots = self.masking.target(self.masking.words(texts)).sum(), 0
+        if chapter.batches is not None and chapter.batches.shapes is not None:
+            slots = max(slots_of(most[lengths[some]]) for some in chapter.batches.epoch(0))
+        return {"hidden": hidden[None], "most": most[None], "slots": torch.tensor([slots])}
+
+
+class MaskedBatches:
+    """Rows of a data set in batches; other words are hidden in each epoch.
+
+    Which texts of a length meet in a batch changes from epoch to epoch, so that room is made for as
+    many hidden words as any of that length has.
+    """
+
+    def __init__(self, texts: MaskedRows, batches: ChapteredBatches) -> None:
+        self.texts, self.batches = texts, batches
+        self._most = batches.counts["most"].amax(dim=0)
+        self._slots = int(batches.counts["slots"].max())
 
     def __len__(self) -> int:
-        return len(self._batches)
+        return len(self.batches)
 
     def at(self, position: int, *, shard: int = 0, shards: int = 1) -> MaskedBatch:
         """Batch number `position` since the start."""
-        rows, counts, epoch = self._order.at(position, shard, shards)
+        rows, counts, epoch = self.batches.at(position, shard, shards)
         return self.batch(rows, epoch=epoch, counts=counts, whole=shards == 1)
 
     def batch(
         self, rows: Int[Tensor, " B"], *, epoch: int, counts: bool = True, whole: bool = True
     ) -> MaskedBatch:
         """Only a whole batch is filled up to its shape: shares of it differ in size."""
-        texts = self.texts.take(rows)
-        hidden = self.masking.hide(texts, self.texts.first[rows], epoch=epoch)
-        shapes = self._batches.shapes
+        chosen, every = self.texts.read(rows), torch.arange(len(rows))
+        texts = chosen.take(every)
+        hidden = self.texts.masking.hide(texts, chosen.first, epoch=epoch)
+        shapes = self.batches.shapes
         shape = shapes[0] if shapes is not None and whole else None
         read = Rows.of(hidden.tokens, texts.lengths, shape=shape)
-        total, follows = len(read.tokens), self.texts.follows(rows)
+        total, follows = len(read.tokens), chosen.follows(every)
         if follows is not None:
             follows = _filled(follows, len(read.starts) - 1, IGNORED)
         asked: dict[str, Any] = {"labels": hidden.labels, "follows": follows}
@@ -117,18 +146,19 @@ class MaskedBatches:
             at=hidden.at,
             **asked,
             tokens=len(hidden.at) if counts else 0,
-            slots=self._slots if shape is not None else self._slots_of(rows),
+            slots=self._slots if shape is not None else slots_of(self._most[texts.lengths]),
         )
 
-    def _slots_of(self, rows: Int[Tensor, " B"]) -> int:
-        return -(-int(self._most[rows].sum()) // ROUND) * ROUND
+
+def held_out_batches(texts: MaskedRows) -> MaskedBatches:
+    """All of few texts, in batches to be measured."""
+    lengths = texts.sizes(torch.arange(texts.count))[:, 0]
+    short = lengths[lengths <= texts.longest]
+    texts = replace(texts, longest=int(short.max()) if len(short) else 0)
+    budget = max(BUDGET, texts.longest)
+    return MaskedBatches(texts, ChapteredBatches(texts, Batches.of_lengths, budget=budget, seed=0))
 
 
-def _most_of_equals(
-    hidden: Int[Tensor, " rows"], lengths: Int[Tensor, " rows"]
-) -> Int[Tensor, " rows"]:
-    """As many as any text of equal length has: which of these meet in a batch changes from epoch
-    to epoch, and their lengths do not.
-    """
-    most = torch.zeros(int(lengths.max()) + 1, dtype=hidden.dtype)
-    return most.scatter_reduce_(0, lengths, hidden, "amax")[lengths]
+def slots_of(most: Int[Tensor, " B"]) -> int:
+    """Room for the hidden words of texts that have so many at most."""
+    return -(-int(most.sum()) // ROUND) * ROUND

@@ -12,7 +12,6 @@ from saccade.tasks.base import Deciding, Progress, each_told, silent
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.figures import loss_figures
 from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
-from saccade.tasks.masked.framed import TextRows
 from saccade.tasks.masked.losses import (
     REPLACED_WEIGHT,
     exact,
@@ -20,17 +19,14 @@ from saccade.tasks.masked.losses import (
     replace_words,
     replaced_scores,
 )
-from saccade.tasks.masked.masking import Masking
 
 PER_MASKED = Deciding("loss", label="loss per masked word")
-BUDGET = 8192  # tokens at a time
 
 
 @torch.no_grad()
 def masked_figures(
     model: FillsWords | ReplacesWords,
-    texts: TextRows,
-    masking: Masking,
+    batches: MaskedBatches,
     device: torch.device,
     progress: Progress = silent,
 ) -> dict[str, float]:
@@ -39,14 +35,13 @@ def masked_figures(
     Of a model that replaces words: the loss that training follows, perplexity and accuracy of its
     generator, the loss of each word's being replaced or not, and the share of replaced ones found.
     """
-    budget = max(BUDGET, int(texts.lengths.max()))
-    batches = MaskedBatches(texts, masking, budget=budget, seed=0)
+    mask = batches.texts.masking.mask
     draws = torch.Generator(device).manual_seed(0)
     sums = defaultdict[str, float](float)
     for position in each_told(range(len(batches)), progress):
         batch = batches.at(position).to(device)
         if isinstance(model, ReplacesWords):
-            found = _replaced_sums(model, batch, masking.mask, draws)
+            found = _replaced_sums(model, batch, mask, draws)
         else:
             found = _word_sums(model, batch)
         for name, value in found.items():

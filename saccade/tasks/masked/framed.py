@@ -1,5 +1,6 @@
 """Texts as a text encoder reads them: one or two, framed by the special tokens of the tokenizer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -9,8 +10,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from saccade.data.batching.ragged import Ragged
-from saccade.data.batching.rows import with_token
+from saccade.data.batching.ragged import Ragged, Sequences
+from saccade.data.batching.token_stream import StreamPieces, TokenStream
 from saccade.data.images.counter_random import uniform
 from saccade.data.tokens.reading import Template, TemplatePlace
 from saccade.data.tokens.streamed_encoding import encode_ragged
@@ -18,6 +19,9 @@ from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
 
 NEXT = 8  # the stream of random numbers that decides what follows a text
+
+
+OfLines = Callable[[Int[Tensor, " n"]], Int[Tensor, " n"]]  # what is known of lines, by number
 
 
 class FramedTexts(NamedTuple):
@@ -87,8 +91,8 @@ class PlainTexts(NamedTuple):
 class EncodedLines:
     """Texts as tokens; `begins` is 1 where a word does, None where nobody asks."""
 
-    tokens: Ragged
-    begins: Ragged | None = None
+    tokens: Sequences | StreamPieces
+    begins: Ragged | StreamPieces | None = None
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, texts: list[str], *, whole_words: bool) -> "EncodedLines":
@@ -106,21 +110,24 @@ class EncodedLines:
 
     def windows(self, size: int, end: int) -> "EncodedLines":
         """All texts in a row, an end between each two, cut into pieces of so many tokens."""
-        return EncodedLines(
-            _cut(self.tokens, size, end),
-            None if self.begins is None else _cut(self.begins, size, 1),
-        )
+        assert isinstance(self.tokens, Ragged)
+        if not isinstance(self.begins, Ragged):
+            return EncodedLines(StreamPieces(TokenStream(self.tokens, end), size))
+        # Where a text begins, a word does, and so does the end before it.
+        begins = StreamPieces(TokenStream(self.begins, 1), size)
+        return EncodedLines(StreamPieces(TokenStream(self.tokens, end), size), begins)
 
-    def longest_words(self) -> Int[Tensor, " lines"]:
-        """How many pieces the longest word of each text has."""
-        lengths = self.tokens.lengths
+    def longest_words(self, rows: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+        """How many pieces the longest word of each of these texts has."""
+        lengths = self.tokens.lengths_of(rows)
         if self.begins is None:
             return torch.ones_like(lengths)
-        begins = self.begins.flat.bool().clone()
-        begins[self.tokens.starts[:-1][lengths > 0]] = True  # a piece may be cut off its word
+        begins = self.begins.take(rows)[0].bool()
+        starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        begins[starts[:-1][lengths > 0]] = True  # a piece may be cut off its word
         first = begins.nonzero()[:, 0]
         sizes = torch.cat([first, torch.tensor([len(begins)])]).diff()
-        of = torch.bucketize(first, self.tokens.starts, right=True) - 1
+        of = torch.bucketize(first, starts, right=True) - 1
         return torch.zeros_like(lengths).scatter_reduce_(0, of, sizes, "amax")
 
     def take(self, rows: Int[Tensor, " B"]) -> PlainTexts:
@@ -136,15 +143,6 @@ def _begins(vocabulary: Vocabulary, tokens: list[int]) -> list[int]:
     return begins
 
 
-def _cut(texts: Ragged, size: int, between: int) -> Ragged:
-    """The last piece may be shorter."""
-    stream = texts.flat
-    if len(texts) > 1:
-        stream = with_token(stream, texts.lengths, between, first=False).to(stream.dtype)
-    starts = torch.arange(0, len(stream), size)
-    return Ragged(stream, torch.cat([starts, torch.tensor([len(stream)])]))
-
-
 @dataclass(frozen=True)
 class TextRows:
     """What is read at a time: text `first[i]`, or that and, as if it came next, `second[i]`."""
@@ -155,18 +153,31 @@ class TextRows:
     second: Int[Tensor, " rows"] | None = None
 
     @classmethod
-    def singles(cls, lines: EncodedLines, frame: TextFrame) -> "TextRows":
-        return cls(lines, frame, torch.arange(len(lines.tokens)))
+    def singles(
+        cls, lines: EncodedLines, frame: TextFrame, rows: Int[Tensor, " rows"] | None = None
+    ) -> "TextRows":
+        """Every text, or those of these numbers."""
+        return cls(lines, frame, torch.arange(len(lines.tokens)) if rows is None else rows)
 
     @classmethod
-    def pairs(cls, lines: EncodedLines, frame: TextFrame, *, seed: int) -> "TextRows":
-        """Neighbours; in half of the pairs any other text stands in place of the next."""
+    def pairs(
+        cls,
+        lines: EncodedLines,
+        frame: TextFrame,
+        rows: Int[Tensor, " rows"] | None = None,
+        *,
+        seed: int,
+    ) -> "TextRows":
+        """Neighbours, all or those of which these are the first.
+
+        In half of the pairs any other text stands in place of the next.
+        """
         count = len(lines.tokens)
         if count < 3:
             raise DataError(
                 f"{count} texts are too few to tell the next from another; give 3 or more"
             )
-        first = torch.arange(count - 1)
+        first = torch.arange(count - 1) if rows is None else rows
         other, which = uniform(first, 2, seed=seed, epoch=0, stream=NEXT).double().T
         away = 2 + (which * (count - 2)).long()  # neither the text itself nor the next
         return cls(lines, frame, first, (first + torch.where(other < 0.5, away, 1)) % count)
@@ -177,17 +188,17 @@ class TextRows:
     @property
     def lengths(self) -> Int[Tensor, " rows"]:
         """With all special tokens."""
-        return self.summed(self.lines.tokens.lengths) + self.frame.special
+        return self.summed(self.lines.tokens.lengths_of) + self.frame.special
 
-    def summed(self, of_line: Int[Tensor, " lines"]) -> Int[Tensor, " rows"]:
+    def summed(self, of_lines: OfLines) -> Int[Tensor, " rows"]:
         """What is known of each text, of all that are read at a time."""
-        alone = of_line[self.first]
-        return alone if self.second is None else alone + of_line[self.second]
+        alone = of_lines(self.first)
+        return alone if self.second is None else alone + of_lines(self.second)
 
-    def largest(self, of_line: Int[Tensor, " lines"]) -> Int[Tensor, " rows"]:
+    def largest(self, of_lines: OfLines) -> Int[Tensor, " rows"]:
         """The larger of what is known of two texts."""
-        alone = of_line[self.first]
-        return alone if self.second is None else torch.maximum(alone, of_line[self.second])
+        alone = of_lines(self.first)
+        return alone if self.second is None else torch.maximum(alone, of_lines(self.second))
 
     def where(self, kept: Bool[Tensor, " rows"]) -> "TextRows":
         second = None if self.second is None else self.second[kept]

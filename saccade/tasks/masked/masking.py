@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from saccade.data.batching.ragged import AT_ONCE
 from saccade.data.images.counter_random import uniform_at
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import ConfigError
@@ -65,15 +66,19 @@ class Masking:
 
     def words(self, texts: TextRows) -> Int[Tensor, " rows"]:
         """How many words of each may be hidden."""
-        lines = texts.lines.tokens
-        return texts.summed(_sums(self.hideable[lines.flat.long()].long(), lines.starts))
+
+        def of_lines(rows: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+            taken = (texts.lines.tokens.take(some) for some in rows.split(AT_ONCE))
+            return torch.cat([_sums(self.hideable[x].long(), lengths) for x, lengths in taken])
+
+        return texts.summed(of_lines)
 
     def most(self, texts: TextRows) -> Int[Tensor, " rows"]:
         """How many words of each are hidden at most: the last whole word may be half too long."""
         target = self.target(self.words(texts))
         if not self.whole_words:
             return target
-        longest = texts.largest(texts.lines.longest_words())
+        longest = texts.largest(texts.lines.longest_words)
         return torch.maximum(target + longest // 2, longest)
 
     def hide(self, texts: FramedTexts, index: Int[Tensor, " B"], *, epoch: int) -> HiddenWords:
@@ -121,7 +126,7 @@ class Masking:
         return may & chosen[word]
 
 
-def _sums(x: Int[Tensor, " total"], starts: Int[Tensor, " boundaries"]) -> Int[Tensor, " lines"]:
+def _sums(x: Int[Tensor, " total"], lengths: Int[Tensor, " lines"]) -> Int[Tensor, " lines"]:
     """Of each stretch; some may be empty."""
-    totals = torch.cat([x.new_zeros(1), x.cumsum(0)])
-    return totals[starts[1:]] - totals[starts[:-1]]
+    totals, ends = torch.cat([x.new_zeros(1), x.cumsum(0)]), lengths.cumsum(0)
+    return totals[ends] - totals[ends - lengths]

@@ -6,6 +6,7 @@ arXiv:2003.10555. Which of the objectives it is follows the model.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from saccade.config import ModelConfig, check_positive
 from saccade.data import lingua
-from saccade.data.batching.ragged import Ragged, Sequences
+from saccade.data.batching.ragged import Ragged
 from saccade.data.tokens.vocabulary import Level, Vocabulary
 from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import FillsWords, ReplacesWords
@@ -31,8 +32,15 @@ from saccade.tasks.base import (
     silent,
     with_vocabulary,
 )
+from saccade.tasks.chapters import ChapteredBatches
 from saccade.tasks.corpus import prepared_corpus
-from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
+from saccade.tasks.masked.batch import (
+    MaskedBatch,
+    MaskedBatches,
+    MaskedRows,
+    ReadRows,
+    held_out_batches,
+)
 from saccade.tasks.masked.figures import PER_MASKED, masked_figures
 from saccade.tasks.masked.framed import EncodedLines, TextFrame, TextRows
 from saccade.tasks.masked.losses import LossWeights, replaced_losses, word_losses
@@ -115,18 +123,26 @@ def read_masked(settings: MaskedSettings, split: str | None) -> tuple[Sequence[s
     return made, f"{count:,} English sentences of lingua, split {split}"
 
 
-def text_rows(
-    settings: MaskedSettings, vocabulary: Vocabulary, texts: Ragged, *, longest: int, seed: int
-) -> TextRows:
+def masked_rows(
+    settings: MaskedSettings,
+    vocabulary: Vocabulary,
+    texts: Ragged,
+    masking: Masking,
+    *,
+    longest: int,
+    seed: int,
+) -> MaskedRows:
     """Texts, windows of a stream, or pairs, in the frame that the tokenizer gives them."""
-    read = (vocabulary.decode(texts[int(row)].tolist()) for row in texts.lengths.nonzero())
-    example = next((text for text in read if vocabulary.encode(text)), "")
+    said = (vocabulary.decode(texts[row].tolist()) for row in range(len(texts)))
+    example = next((text for text in said if text and vocabulary.encode(text)), "")
     if not example:
         raise DataError("the texts have no words to learn from")
     frame = TextFrame.of(vocabulary, 2 if settings.next_sentence else 1, example)
     lines = EncodedLines.of_tokens(vocabulary, texts, whole_words=settings.whole_words)
+    read: ReadRows = partial(TextRows.singles, lines, frame)
     if settings.next_sentence:
-        return TextRows.pairs(lines, frame, seed=seed)
+        read = partial(TextRows.pairs, lines, frame, seed=seed)
+        read(torch.arange(0))  # refuses too few
     if settings.unit == "stream":
         size = min(settings.window, longest) - frame.special
         if size < 1:
@@ -135,7 +151,15 @@ def text_rows(
                 f"special tokens; give at least {frame.special + 1}"
             )
         lines = lines.windows(size, vocabulary.end)
-    return TextRows.singles(lines, frame)
+        read = partial(TextRows.singles, lines, frame)
+    return MaskedRows(
+        lines=lines,
+        read=read,
+        masking=masking,
+        longest=longest,
+        count=len(lines.tokens) - settings.next_sentence,
+        tokens=len(texts.flat),
+    )
 
 
 def fixed_masking(settings: MaskedSettings, vocabulary: Vocabulary) -> Masking:
@@ -159,37 +183,33 @@ class MaskedLanguageModelling:
         masking = Masking.of(self.vocabulary, share=share, whole_words=whole, seed=how.seed)
         self._fixed = fixed_masking(settings, self.vocabulary)
         bound = how.bound(settings.window, "--window")
-        self._train = self._rows(train.columns[0], bound, "training", masking, how.seed)
-        bound = how.bound(1 << 30, "")
-        self._valid = self._rows(valid.columns[0], bound, "validation", self._fixed, 0)
-        self._data = MaskedBatches(
-            self._train,
-            masking,
-            budget=how.budget,
-            seed=how.seed,
-            make_batching=how.make_batching,
+        self._corpus, (texts,) = train, train.stretch
+        rows = masked_rows(
+            settings, self.vocabulary, texts, masking, longest=bound.tokens, seed=how.seed
         )
-        hidden = int(masking.target(masking.words(self._train)).sum())
-        self._weights = LossWeights(
-            hidden / len(self._train), hidden / int(self._train.lengths.sum())
+        made_by = settings.masked, whole, settings.unit, settings.window, settings.next_sentence
+        batches = train.batches(rows, how, (*made_by, bound.tokens, how.seed), self.report)
+        self._told(batches, rows, bound, "training")
+        self._data = MaskedBatches(rows, batches)
+        hidden = int(batches.counts["hidden"].sum())
+        self._weights = LossWeights(hidden / batches.rows, hidden / batches.tokens)
+        reach = how.bound(1 << 30, "")
+        held_out = valid.columns[0].end_to_end()
+        rows = masked_rows(
+            settings, self.vocabulary, held_out, self._fixed, longest=reach.tokens, seed=0
         )
+        self._valid = held_out_batches(rows)
+        self._told(self._valid.batches, rows, reach, "validation")
 
-    def _rows(
-        self, texts: Sequences, bound: LengthBound, of: str, masking: Masking, seed: int
-    ) -> TextRows:
-        """Those that fit, and that have a word to hide."""
-        vocabulary, settings = self.vocabulary, self.settings
-        lines = texts.end_to_end()
-        rows = text_rows(settings, vocabulary, lines, longest=bound.tokens, seed=seed)
-        of = f"{of} {'pairs' if settings.next_sentence else 'lines'}"
-        short = rows.lengths <= bound.tokens
-        self.report += bound.report(int((~short).sum()), of)
-        if not short.any():
+    def _told(
+        self, batches: ChapteredBatches, rows: MaskedRows, bound: LengthBound, of: str
+    ) -> None:
+        of = f"{of} {'pairs' if self.settings.next_sentence else 'lines'}"
+        self.report += bound.report(batches.left_out, of)
+        if batches.left_out == rows.count:
             raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
-        words = masking.words(rows) > 0
-        if not (short & words).any():
+        if not batches.rows:
             raise DataError(f"none of the {of} has a word that the tokenizer knows")
-        return rows.where(short & words)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -197,7 +217,7 @@ class MaskedLanguageModelling:
 
     @property
     def padding(self) -> float:
-        return self._data.padding
+        return self._data.batches.padding
 
     @property
     def sizes(self) -> str:
@@ -213,8 +233,10 @@ class MaskedLanguageModelling:
         return replace(fitted, head="words", next_sentence=self.settings.next_sentence)
 
     def fingerprint(self) -> str:
-        rows = self._train, self._valid
-        return " ".join(one.lines.tokens.fingerprint() for one in rows)
+        train, valid = (data.texts.lines.tokens for data in (self._data, self._valid))
+        if self._corpus.chapters > 1 or self.settings.unit == "lines":
+            return f"{self._corpus.fingerprint()} {valid.fingerprint()}"
+        return f"{train.fingerprint()} {valid.fingerprint()}"
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> MaskedBatch:
         return self._data.at(position, shard=shard, shards=shards)
@@ -230,4 +252,4 @@ class MaskedLanguageModelling:
     def validate(
         self, model: Any, device: torch.device, progress: Progress = silent
     ) -> dict[str, float]:
-        return masked_figures(model, self._valid, self._fixed, device, progress)
+        return masked_figures(model, self._valid, device, progress)

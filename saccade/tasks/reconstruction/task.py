@@ -74,7 +74,7 @@ class Reconstruction:
         self.padding = 0.0
         self._vary = augmentation(settings.augment, settings.image)
         self._order = equal_batches(len(self._train), how.budget, seed=how.seed)
-        self.batches_per_epoch = self._order.batches
+        self.batches_per_epoch = len(self._order)
 
     @property
     def sizes(self) -> str:

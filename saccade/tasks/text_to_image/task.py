@@ -133,7 +133,7 @@ class TextToImage:
 
     @property
     def batches_per_epoch(self) -> int:
-        return self._order.batches
+        return len(self._order)
 
     @property
     def sizes(self) -> str:

@@ -13,6 +13,7 @@ from saccade.config import ModelConfig, check_fraction, check_positive
 from saccade.data import lingua
 from saccade.data.batching.batches import Batches
 from saccade.data.batching.ragged import Sequences
+from saccade.data.batching.row_choice import RowChoice
 from saccade.data.batching.rows import BatchShape, Rows, with_token
 from saccade.data.lingua import AlignedPair, LinguaSettings
 from saccade.data.readers import PairsRead, read_pairs, splits, stream_pairs
@@ -35,7 +36,7 @@ from saccade.tasks.base import (
 )
 from saccade.tasks.corpus import CorpusPart, TextCorpus, prepared_corpus
 from saccade.tasks.cross_entropy import IGNORED, summed_cross_entropy
-from saccade.tasks.epochs import EpochOrder
+from saccade.tasks.encoded_corpus import BoundedRows
 from saccade.tasks.figures import PER_TOKEN, loss_figures
 from saccade.tasks.tokenizer import tokenizer_asset
 
@@ -89,7 +90,7 @@ class TranslationSettings(TextSettings):
         return Translation(self, how)
 
 
-Sides = tuple[Sequences, Sequences]
+Sides = tuple[Sequences, ...]  # source and target
 
 
 class TranslationBatch(NamedTuple):
@@ -167,8 +168,8 @@ def corpus_parts(settings: TranslationSettings) -> tuple[CorpusPart, CorpusPart]
         return CorpusPart(train), CorpusPart(_streamed(settings, "valid"))
     every = round(1 / HELD_OUT)
     return (
-        CorpusPart(train, "train", lambda n: torch.arange(n) % every != 0, _told_of_train),
-        CorpusPart(train, "valid", lambda n: torch.arange(n) % every == 0, _told_of_valid),
+        CorpusPart(train, "train", RowChoice(every=every), _told_of_train),
+        CorpusPart(train, "valid", RowChoice(every=every, those=True), _told_of_valid),
     )
 
 
@@ -212,11 +213,12 @@ class Translation:
         self.vocabulary, train, valid, notes = corpus
         self.report = [f"train: {train.report}", f"valid: {valid.report}", *notes]
         bound = how.bound(settings.longest, "--longest")
-        self._train = self._short_enough(train.columns, bound, "training pairs")
+        rows = BoundedRows.of(train, bound)
+        self._train, self._pairs = train, rows.columns
+        self._batches = train.batches(rows, how, bound.tokens, self.report)
+        self._told(self._batches.left_out, self._batches.rows, bound, "training pairs")
         bound = how.bound(10 * settings.longest, "--longest", "ten times ")
         self._valid = self._short_enough(valid.columns, bound, "validation pairs")
-        self._batches = how.make_batching(_lengths(self._train), budget=how.budget, seed=how.seed)
-        self._order = EpochOrder(len(self._batches), self._batches.epoch)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -237,12 +239,14 @@ class Translation:
         return with_vocabulary(model, len(self.vocabulary))
 
     def fingerprint(self) -> str:
-        return " ".join(part.fingerprint() for part in (*self._train, *self._valid))
+        return " ".join(
+            [self._train.fingerprint(self._batches), *(side.fingerprint() for side in self._valid)]
+        )
 
     def batch(self, position: int, *, shard: int = 0, shards: int = 1) -> TranslationBatch:
-        rows, counts, _ = self._order.at(position, shard, shards)
+        rows, counts, _ = self._batches.at(position, shard, shards)
         shapes = self._batches.shapes if shards == 1 else None  # shares differ in size
-        return collate(self._train, rows, self.vocabulary.special, shapes=shapes, counts=counts)
+        return collate(self._pairs, rows, self.vocabulary.special, shapes=shapes, counts=counts)
 
     def losses(
         self, model: TranslationNetwork, batch: TranslationBatch
@@ -262,11 +266,14 @@ class Translation:
     def _short_enough(self, columns: tuple[Sequences, ...], bound: LengthBound, of: str) -> Sides:
         longer = torch.stack([column.lengths for column in columns]).amax(dim=0)
         fits = longer < bound.tokens
-        if not fits.any():
-            raise DataError(bound.none_fits(of))
-        self.report += bound.report(int((~fits).sum()), of)
+        self._told(int((~fits).sum()), int(fits.sum()), bound, of)
         source, target = (column.where(fits) for column in columns)
         return source, target
+
+    def _told(self, left_out: int, left: int, bound: LengthBound, of: str) -> None:
+        if not left:
+            raise DataError(bound.none_fits(of))
+        self.report += bound.report(left_out, of)
 
 
 def _loss(

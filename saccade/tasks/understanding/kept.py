@@ -16,8 +16,9 @@ from saccade.data.batching.ragged import Ragged
 from saccade.data.tokens.token_shards import Shard, token_shards
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.tasks.base import Progress
-from saccade.tasks.corpus import KEPT_FROM, kept_or_told
+from saccade.tasks.corpus import KEPT_FROM
 from saccade.tasks.images import cache_folder
+from saccade.tasks.kept_or_told import kept_or_told
 from saccade.tasks.understanding.encode import EncodedTexts
 
 VERSION = 1  # of what is kept, and of how it is made

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.files import content_digest as digests
+from saccade.data.files import file_state
 from saccade.data.files.content_digest import content_digest
 
 
@@ -22,7 +22,7 @@ def aged(path: Path, text: str, *, seconds: int = 60) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time at which a file's status changed cannot be set back, so here it never is recent."""
-    monkeypatch.setattr(digests, "YOUNG", -(10**15))
+    monkeypatch.setattr(file_state, "YOUNG", -(10**15))
 
 
 def test_equal_bytes_have_one_digest_wherever_they_lie(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_change_is_seen_though_size_and_time_are_the_same(tmp_path: Path) -> N
 def test_what_was_just_written_is_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(digests, "YOUNG", 2 * 10**9)
+    monkeypatch.setattr(file_state, "YOUNG", 2 * 10**9)
     path, memory = tmp_path / "a", tmp_path / "memory"
     path.write_text("x")
     content_digest([path], memory)

@@ -16,10 +16,11 @@ from saccade.data.tokens.vocabulary import OURS
 from saccade.models import GptConfig, TransformerConfig
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.language import task as language
-from saccade.tasks.language.task import LanguageBatch, Sentences
+from saccade.tasks.language.task import LanguageBatch, lines_batch
 from saccade.tasks.translation import task as translation
 from saccade.tasks.translation.task import TranslationBatch, collate
 from tests.models.zoo import LANGUAGE, TRANSLATORS, VOCABULARY, build, shrunk
+from tests.tasks import sentences
 
 TRANSFORMERS = {n: c for n, c in TRANSLATORS.items() if isinstance(c, TransformerConfig)}
 GPTS = {n: c for n, c in LANGUAGE.items() if isinstance(c, GptConfig)}
@@ -36,8 +37,7 @@ def pairs(shapes: tuple[BatchShape, BatchShape] | None = None) -> TranslationBat
 
 
 def lines(shape: BatchShape | None = None) -> LanguageBatch:
-    every = Sentences(Ragged.of(SOURCES), OURS, budget=1000, seed=0)
-    batch = every.batch(torch.arange(6), counts=True)
+    batch = lines_batch(Ragged.of(SOURCES), torch.arange(6), OURS)
     if shape is None:
         return batch
     words = Rows.of(batch.words.tokens, batch.words.lengths, shape=shape)
@@ -120,10 +120,10 @@ def test_filling_changes_neither_loss_nor_gradients_of_a_text(config: ModelConfi
 def test_filling_needs_no_position_beyond_those_of_the_longest_text() -> None:
     """However long the kernels are told that sequences may be."""
     rows = [[5] * 18] * 3 + [[4]] * 2
-    cut = Sentences(Ragged.of(rows), OURS, budget=40, seed=0, make_batching=MixedBatches.of_lengths)
+    cut = sentences(rows, budget=40, make=MixedBatches.of_lengths)
     model = build(replace(shrunk(GptConfig()), longest=19))  # type: ignore[call-arg]
-    for chosen in cut.epoch(0):
-        batch = cut.batch(chosen, counts=True)
+    for position in range(len(cut)):
+        batch = cut.batch(cut.at(position, 0, 1)[0], counts=True)
         assert batch.words.longest > 19
         assert language._loss(model, batch, 0.0).isfinite()
 

@@ -9,12 +9,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.config import ModelConfig
 from saccade.data.batching.batches import Batches
 from saccade.data.batching.mixed import MixedBatches
 from saccade.data.batching.ragged import Ragged
+from saccade.data.batching.token_stream import TokenStream
 from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import DataError
 from saccade.models.text.gpt import GptConfig
@@ -24,13 +25,11 @@ from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.language.task import (
     LanguageModelling,
     LanguageSettings,
-    Sentences,
     Windows,
     read_language,
     texts_loss,
 )
-from saccade.tasks.language.token_stream import TokenStream
-from tests.tasks import sequences, total_loss
+from tests.tasks import sentences, sequences, total_loss
 
 START, END = OURS.start, OURS.end
 
@@ -44,12 +43,18 @@ def numbers(count: int, times: int = 1) -> TokenStream:
     return TokenStream(Ragged.of([[times * n for n in range(count)]]), END)
 
 
+def starts_of(cut: Windows, epoch: int) -> Tensor:
+    """Where every window of every batch of an epoch starts."""
+    first = epoch * len(cut)
+    return torch.stack([cut.at(first + number, 0, 1)[0] for number in range(len(cut))])
+
+
 @given(count=counts, window=windows, rows=st.integers(1, 9), epoch=st.integers(0, 5))
 def test_windows_do_not_overlap_nor_reach_beyond_the_end(
     count: int, window: int, rows: int, epoch: int
 ) -> None:
     cut = Windows(numbers(count), window=window, rows=rows, seed=3)
-    starts = cut.epoch(epoch)
+    starts = starts_of(cut, epoch)
     assert starts.shape == (len(cut), cut.rows)
     assert len(cut) >= 1
     read = torch.cat([cut.batch(some, counts=True).words.tokens for some in starts])
@@ -61,10 +66,10 @@ def test_windows_do_not_overlap_nor_reach_beyond_the_end(
 @given(count=counts, window=windows, rows=st.integers(1, 9))
 def test_labels_are_the_words_shifted_by_one(count: int, window: int, rows: int) -> None:
     cut = Windows(numbers(count, 3), window=window, rows=rows, seed=0)
-    batch = cut.batch(cut.epoch(0)[0], counts=True)
+    batch = cut.batch(starts_of(cut, 0)[0], counts=True)
     assert batch.labels.equal(batch.words.tokens + 3)
     assert batch.tokens == len(batch.words.tokens) == cut.rows * cut.window
-    idle = cut.batch(cut.epoch(0)[0], counts=False)
+    idle = cut.batch(starts_of(cut, 0)[0], counts=False)
     assert idle.words.tokens.equal(batch.words.tokens)
     assert idle.labels.eq(IGNORED).all()
     assert idle.tokens == 0
@@ -73,7 +78,7 @@ def test_labels_are_the_words_shifted_by_one(count: int, window: int, rows: int)
 @given(count=st.integers(300, 2000), window=st.integers(4, 20), rows=st.integers(1, 4))
 def test_nearly_every_word_is_read_in_an_epoch(count: int, window: int, rows: int) -> None:
     cut = Windows(numbers(count), window=window, rows=rows, seed=0)
-    left = count - cut.epoch(0).numel() * cut.window
+    left = count - starts_of(cut, 0).numel() * cut.window
     assert left <= 2 * window + (rows - 1) * window + 1
 
 
@@ -81,11 +86,11 @@ def test_epochs_start_elsewhere_and_in_another_order_and_repeat_with_the_seed() 
     def make(seed: int) -> Windows:
         return Windows(numbers(500), window=20, rows=3, seed=seed)
 
-    epochs = [make(0).epoch(number) for number in range(8)]
+    epochs = [starts_of(make(0), number) for number in range(8)]
     assert len({tuple(epoch.flatten().tolist()) for epoch in epochs}) == 8
     assert len({int(epoch.min()) % 20 for epoch in epochs}) > 3
-    assert make(0).epoch(5).equal(epochs[5])
-    assert not make(1).epoch(5).equal(epochs[5])
+    assert starts_of(make(0), 5).equal(epochs[5])
+    assert not starts_of(make(1), 5).equal(epochs[5])
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -105,8 +110,8 @@ def test_a_text_too_short_to_validate_on_is_refused_before_training(tmp_path: Pa
 def test_a_line_goes_from_start_to_end_and_each_word_is_predicted_once(
     rows: list[list[int]],
 ) -> None:
-    lines = Sentences(Ragged.of(rows), OURS, budget=1000, seed=0)
-    (order,) = lines.epoch(0)
+    lines = sentences(rows, budget=1000)
+    order, _, _ = lines.at(0, 0, 1)
     batch = lines.batch(order, counts=True)
     chosen = [rows[row] for row in order.tolist()]
     assert sequences(batch.words) == [[START, *row] for row in chosen]
@@ -122,12 +127,12 @@ def test_a_line_goes_from_start_to_end_and_each_word_is_predicted_once(
 def test_what_fills_a_shape_is_never_predicted_and_shares_are_not_filled(
     rows: list[list[int]],
 ) -> None:
-    texts = Ragged.of(rows)
     plain, mixed = (
-        Sentences(texts, OURS, budget=60, seed=0, make_batching=make)
+        sentences(rows, budget=60, make=make)
         for make in (Batches.of_lengths, MixedBatches.of_lengths)
     )
-    for order in mixed.epoch(0):
+    for position in range(len(mixed)):
+        order, _, _ = mixed.at(position, 0, 1)
         filled, bare = mixed.batch(order, counts=True), plain.batch(order, counts=True)
         assert len(filled.words.tokens) % 16 == 0
         assert sequences(filled.words) == sequences(bare.words)
@@ -182,7 +187,7 @@ def test_a_batch_of_lines_costs_what_its_lines_cost_one_by_one(name: str, make: 
     task = make(label_smoothing=0.1)
     model = model_of(task, name).eval()
     rows = [[4, 5, 6, 7], [7], [], [5, 5, 4]]
-    together = Sentences(Ragged.of(rows), OURS, budget=1000, seed=0)
+    together = sentences(rows, budget=1000)
     loss = total_loss(task, model, together.batch(torch.arange(4), counts=True)).item()
     alone = sum(
         total_loss(task, model, together.batch(torch.tensor([i]), counts=True)).item()
@@ -221,7 +226,7 @@ def test_validation_of_lines_is_the_mean_loss_per_token(make: Make, text: Path) 
     model, plain = model_of(task).eval(), make(label_smoothing=0.0)
     rows = [task.vocabulary.encode(line) for line in (text / "valid.txt").read_text().split("\n")]
     rows = [row for row in rows if row]
-    lines = Sentences(Ragged.of(rows), OURS, budget=1000, seed=0)
+    lines = sentences(rows, budget=1000)
     total = total_loss(plain, model, lines.batch(torch.arange(len(rows)), counts=True)).item()
     mean = total / sum(len(row) + 1 for row in rows)
     assert task.validate(model, CPU)["loss"] == pytest.approx(mean, rel=1e-10)

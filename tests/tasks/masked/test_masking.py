@@ -215,12 +215,20 @@ def test_windows_are_the_stream_with_ends_between_texts(rows: list[list[int]], s
     lines = lines_of(rows, [1, 2])
     cut = lines.windows(size, END)
     stream = [token for row in rows for token in (*row, END)] if len(rows) > 1 else rows[0]
-    found = [cut.tokens[i].tolist() for i in range(len(cut.tokens))]
+    every = torch.arange(len(cut.tokens))
+    flat, lengths = cut.tokens.take(every)
+    found = [piece.tolist() for piece in flat.split(lengths.tolist())]
     assert [token for piece in found for token in piece] == stream
     assert {len(piece) for piece in found[:-1]} <= {size}
     assert 1 <= len(found[-1]) <= size
     assert cut.begins is not None
-    assert torch.equal(cut.begins.starts, cut.tokens.starts)
+    assert torch.equal(cut.begins.take(every)[1], lengths)
+    # As if it had been copied, in whatever order pieces are taken.
+    whole = Ragged.of(found)
+    assert cut.tokens.fingerprint() == whole.fingerprint()
+    backwards = every.flip(0)
+    for ours, theirs in zip(cut.tokens.take(backwards), whole.take(backwards), strict=True):
+        assert torch.equal(ours, theirs)
 
 
 def test_frames_are_those_of_the_tokenizer() -> None:

@@ -15,7 +15,7 @@ from saccade.models.text.bert import Bert, BertConfig
 from saccade.models.text.electra import Electra, ElectraConfig
 from saccade.tasks.base import Batch, Fillable, Preparation, Task
 from saccade.tasks.cross_entropy import IGNORED
-from saccade.tasks.masked.batch import MaskedBatch, MaskedBatches
+from saccade.tasks.masked.batch import MaskedBatch
 from saccade.tasks.masked.losses import REPLACED_WEIGHT, replace_words
 from saccade.tasks.masked.task import MaskedLanguageModelling, MaskedSettings
 from tests.data.tokenizers_made import TEXTS, bert_like, gpt_like
@@ -201,8 +201,8 @@ def test_validation_is_the_mean_loss_of_hidden_words_which_are_always_the_same(
     assert isinstance(model, Bert)
     other = make(seed=9)
     figures = task.validate(model, CPU)
-    fixed = MaskedBatches(task._valid, task._fixed, budget=1000, seed=0)
-    by_hand = masked_by_hand(model, fixed.batch(torch.arange(len(task._valid)), epoch=0))
+    fixed = task._valid
+    by_hand = masked_by_hand(model, fixed.batch(torch.arange(fixed.batches.rows), epoch=0))
     assert figures["loss"] == pytest.approx(by_hand.mean().item(), rel=1e-9)
     assert figures == other.validate(model, CPU)
     assert set(figures) == {"loss", "perplexity", "accuracy"}

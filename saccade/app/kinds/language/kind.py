@@ -229,7 +229,7 @@ def evaluate(
     network: Any = writer.model
     split = held_out.choose(settings, splits)
     encoder = CorpusEncoder(writer.vocabulary, silent)
-    (encoded,), _ = encoder.encode(text_part(settings, split, read_language))
+    (encoded,) = encoder.encode(text_part(settings, split, read_language)).columns
     kept = encoded
     if settings.unit == "lines" and writer.reach is not None:  # which begins with a start
         kept = encoded.where(encoded.lengths < writer.reach)

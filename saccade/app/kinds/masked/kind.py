@@ -31,10 +31,11 @@ from saccade.data.readers import splits
 from saccade.errors import ConfigError, DataError
 from saccade.tasks.base import Progress, silent
 from saccade.tasks.corpus import CorpusEncoder
+from saccade.tasks.masked.batch import held_out_batches
 from saccade.tasks.masked.blanks import BlankWord, FilledText
 from saccade.tasks.masked.figures import masked_figures
 from saccade.tasks.masked.filler import BlankFiller
-from saccade.tasks.masked.task import MaskedSettings, fixed_masking, read_masked, text_rows
+from saccade.tasks.masked.task import MaskedSettings, fixed_masking, masked_rows, read_masked
 from saccade.tasks.plain_texts import text_part
 
 
@@ -163,20 +164,21 @@ def evaluate(
     network: Any = filler.model
     split = held_out.choose(settings, splits)
     part = text_part(settings, split, read_masked)
-    (texts,), _ = CorpusEncoder(filler.vocabulary, silent).encode(part)
+    (lines,) = CorpusEncoder(filler.vocabulary, silent).encode(part).columns
     longest = filler.fills.longest or 1 << 30
     masking = fixed_masking(settings, filler.vocabulary)
-    tokens = texts.end_to_end()
-    rows = text_rows(settings, filler.vocabulary, tokens, longest=longest, seed=0)
-    kept = rows.where((rows.lengths <= longest) & (masking.words(rows) > 0))
-    if not len(kept):
-        raise DataError(f"none of the {len(rows):,} texts has words and at most {longest} tokens")
+    tokens = lines.end_to_end()
+    rows = masked_rows(settings, filler.vocabulary, tokens, masking, longest=longest, seed=0)
+    kept = held_out_batches(rows)
+    texts, left_out = kept.batches.rows, rows.count - kept.batches.rows
+    if not texts:
+        raise DataError(f"none of the {rows.count:,} texts has words and at most {longest} tokens")
     return {
         "split": split or Path(settings.data).name,
-        "texts": len(kept),
-        **({"left_out": len(rows) - len(kept)} if len(kept) < len(rows) else {}),
-        "tokens": int(kept.lengths.sum()),
-        **masked_figures(network, kept, masking, filler.device),
+        "texts": texts,
+        **({"left_out": left_out} if left_out else {}),
+        "tokens": kept.batches.tokens,
+        **masked_figures(network, kept, filler.device),
     }
 
 

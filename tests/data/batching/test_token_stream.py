@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.data.batching.ragged import Ragged
-from saccade.tasks.language.token_stream import TokenStream
+from saccade.data.batching.token_stream import TokenStream
 
 END = 99
 documents = st.lists(st.lists(st.integers(0, 50), max_size=7), min_size=1, max_size=9)

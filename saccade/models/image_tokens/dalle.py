@@ -221,7 +221,7 @@ def layer_masks(config: DalleConfig) -> LayerMasks:
 PRESETS: dict[str, ModelConfig] = {
     "dalle-nano": DalleConfig(text=32, codes=512, grid=8, width=128, depth=4, heads=4),
     "dalle-mini": DalleConfig(
-        text=32, codes=512, grid=16, width=384, depth=8, heads=6, dropout=0.1
+        text=32, codes=128, grid=16, width=384, depth=8, heads=6, dropout=0.1
     ),
     "dalle-small": DalleConfig(text=64, codes=1024, grid=16, width=512, depth=12, heads=8),
     "dalle-12b": DalleConfig(vocabulary=16384, width=3968, depth=64, heads=62),

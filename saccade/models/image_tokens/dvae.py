@@ -235,7 +235,7 @@ def _standardise(conv: nn.Conv2d) -> None:
 
 PRESETS: dict[str, ModelConfig] = {
     "dvae-nano": DvaeConfig(image=64, codes=512, width=64, groups=2, patch=4, blocks=1),
-    "dvae-mini": DvaeConfig(image=64, codes=512, width=128, groups=2, patch=2, blocks=1),
+    "dvae-mini": DvaeConfig(image=64, codes=128, width=128, groups=2, patch=2, blocks=1),
     "dvae-64": DvaeConfig(image=64, codes=1024, width=128, groups=3, patch=2),
     "dvae-128": DvaeConfig(image=128, codes=2048, width=128, groups=3, patch=2),
     "dvae-base": DvaeConfig(),

@@ -33,15 +33,15 @@ _DVAE_PHOTOS = Recipe(
     ),
 )
 _DVAE = Recipe(
-    about="images as 16 × 16 codes of 512, and back",
+    about="images as 16 × 16 codes of 128, and back",
     system="S25",
     lecture="DALL·E",
     model=dvae.PRESETS["dvae-mini"],
     # The KL weighs from the start: without it the first few codes that serve take all cells. A cell
     # has a quarter of the pixels that it has in the paper, so β is less.
-    task=ReconstructionSettings(beta=0.3, beta_batches=0, cool_batches=4500),
+    task=ReconstructionSettings(beta=0.3, beta_batches=0, cool_batches=3000),
     train=TrainSettings(
-        steps=6000,
+        steps=4000,
         batch_tokens=128,
         optimizer="muon",  # nearly as good after a ninth of the images as AdamW: docs/generation.md
         learning_rate=3e-3,
@@ -83,7 +83,7 @@ _DALLE = Recipe(
     task=TextToImageSettings(shapes=ShapesSettings(most=2), scenes=150_000),
     train=replace(
         _DVAE.train,
-        steps=8000,
+        steps=10_000,
         learning_rate=1.5e-3,
         weight_decay=0.1,
     ),

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from saccade.data.batching.rows import BatchShape
-from saccade.tasks.base import Batching, MakeBatching
+from saccade.tasks.base import Batching, MakeBatching, Progress, silent
 from saccade.tasks.epochs import ChapterOrder
 
 CHAPTER_ROWS, CHAPTER_TOKENS = 1 << 20, 1 << 26  # a chapter has less than twice as many
@@ -92,8 +92,10 @@ class ChapteredBatches:
         budget: int,
         seed: int,
         counted: Callable[[EachCounted], Counts] = anew,
+        progress: Progress = silent,
     ) -> None:
         self._rows, self._make, self._budget, self._seed = rows, make, budget, seed
+        self._progress = progress
         self.chapters = chapters_of(rows.count, rows.tokens)
         self._chapter_at: tuple[int, Chapter | None] = (-1, None)
         self.counts = (counted if self.chapters > 1 else anew)(self._counted)
@@ -175,6 +177,8 @@ class ChapteredBatches:
                 found["shapes"] = [list(shape) for shape in batches.shapes]
             counts = {name: torch.tensor([value]) for name, value in found.items()}
             yield counts | self._rows.noted(chapter)
+            if self.chapters > 1:
+                self._progress(number + 1, self.chapters)
 
 
 def chapters_of(rows: int, tokens: int = 0) -> int:

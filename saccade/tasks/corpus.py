@@ -16,7 +16,7 @@ import numpy as np
 import tokenizers
 import torch
 
-from saccade.data.batching.ragged import Ragged, token_type
+from saccade.data.batching.ragged import AT_ONCE, Ragged, token_type
 from saccade.data.batching.row_choice import RowChoice
 from saccade.data.files.content_digest import content_digest
 from saccade.data.files.file_state import state
@@ -202,12 +202,12 @@ class CorpusEncoder:
 
 def _how_many(whole: EncodedStream, chosen: RowChoice) -> int:
     """Rows that are chosen; none where no text of them says anything."""
-    column = whole.columns[0]
-    start, end = chosen.bounds(len(column))
-    if not chosen.every:
-        return end - start if column.starts[end] > column.starts[start] else 0
-    rows = chosen.of(column)
-    return len(rows) if rows.lengths.any() else 0
+    column = chosen.stretch(whole.columns[0])
+    for first in range(0, len(column), AT_ONCE):  # the first rows that are looked at tell, mostly
+        rows = torch.arange(first, min(first + AT_ONCE, len(column)))
+        if column.lengths_of(rows[chosen.among(rows)]).any():
+            return chosen.count(len(whole.columns[0]))
+    return 0
 
 
 def shards_of_tokens(

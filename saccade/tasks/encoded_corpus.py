@@ -91,7 +91,12 @@ class EncodedPart(NamedTuple):
             return anew(count) if kept is None else {name: kept.all(name) for name in kept.names}
 
         return ChapteredBatches(
-            rows, how.make_batching, budget=how.budget, seed=how.seed, counted=counted
+            rows,
+            how.make_batching,
+            budget=how.budget,
+            seed=how.seed,
+            counted=counted,
+            progress=how.progress,
         )
 
 

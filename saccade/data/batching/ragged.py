@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Int, Integer
 from torch import Tensor
 
-AT_ONCE = 1 << 16  # sequences of which a fingerprint is made together
+AT_ONCE = 1 << 16  # sequences that are looked through together
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,12 @@ class RowChoice:
         """Where the stretch begins and ends."""
         return int(count * self.start), int(count * self.end)
 
+    def count(self, count: int) -> int:
+        """How many of so many rows are chosen."""
+        start, end = self.bounds(count)
+        those = len(range(0, end - start, self.every)) if self.every else 0
+        return those if self.those else end - start - those
+
     def stretch(self, column: Ragged) -> Ragged:
         """Of a column, without a copy of its tokens; numbers of rows begin anew there."""
         return column.stretch(*self.bounds(len(column)))

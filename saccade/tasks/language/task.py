@@ -140,13 +140,12 @@ class Windows:
         self.stream, self.seed = stream, seed
         # One window fewer than fit, so that every epoch has room for its own starting point.
         self.count = max(1, (len(stream) - 1) // self.window - 1)
-        self.rows = min(rows, self.count)
         self._chapters = chapters_of(self.count)
-        self._order = ChapterOrder(
-            [self._windows_of(number) // self.rows for number in range(self._chapters)],
-            self._epoch,
-            seed=seed,
-        )
+        windows = [
+            count_of_chapter(self.count, number, self._chapters) for number in range(self._chapters)
+        ]
+        self.rows = min(rows, *windows)
+        self._order = ChapterOrder([n // self.rows for n in windows], self._epoch, seed=seed)
 
     def __len__(self) -> int:
         return len(self._order)
@@ -154,9 +153,6 @@ class Windows:
     def at(self, position: int, shard: int, shards: int) -> tuple[Int[Tensor, " rows"], bool, int]:
         """Where every window of a batch starts."""
         return self._order.at(position, shard, shards)
-
-    def _windows_of(self, chapter: int) -> int:
-        return count_of_chapter(self.count, chapter, self._chapters)
 
     def _epoch(self, number: int, chapter: int) -> Int[Tensor, "batches rows"]:
         """Those of every batch of a chapter."""

@@ -156,7 +156,7 @@ def masked_rows(
         lines=lines,
         read=read,
         masking=masking,
-        longest=longest,
+        longest=min(longest, 2 * len(texts.flat) + frame.special),  # as if all were one pair
         count=len(lines.tokens) - settings.next_sentence,
         tokens=len(texts.flat),
     )

@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.data.batching.ragged import Ragged, token_type
+from saccade.data.files import file_state, journalled_files
+from saccade.data.tokens import token_shards as shards_of_tokens
 from saccade.data.tokens.token_shards import Shard, TokenShards, token_shards
 
 Rows = list[list[int]]
@@ -138,6 +140,28 @@ def test_what_is_damaged_is_made_anew(name: str, how: str, tmp_path: Path) -> No
     damage(tmp_path / "tokens" / name, how)
     assert read(kept(tmp_path / "tokens", source)) == columns(ROWS)
     assert len(source.asked) == 2
+    assert read(kept(tmp_path / "tokens", source)) == columns(ROWS)
+    assert len(source.asked) == 2
+
+
+def test_tokens_are_checked_once_for_as_long_as_nobody_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here nothing counts as just written, which would be checked again."""
+    monkeypatch.setattr(file_state, "YOUNG", -(10**15))
+    source, checked = Source(ROWS, 2), list[Path]()
+    check = journalled_files.whole_shards
+
+    def noted(folder: Path, *rest: Any) -> Any:
+        checked.append(folder)
+        return check(folder, *rest)
+
+    monkeypatch.setattr(shards_of_tokens, "whole_shards", noted)
+    for _ in range(3):
+        assert read(kept(tmp_path / "tokens", source)) == columns(ROWS)
+    assert checked == [tmp_path / "tokens"]
+    time.sleep(0.02)  # a clock that has not moved on would say that nobody wrote
+    damage(tmp_path / "tokens" / "tokens-0", "flipped")
     assert read(kept(tmp_path / "tokens", source)) == columns(ROWS)
     assert len(source.asked) == 2
 

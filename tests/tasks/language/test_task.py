@@ -20,6 +20,7 @@ from saccade.data.tokens.vocabulary import OURS
 from saccade.errors import DataError
 from saccade.models.text.gpt import GptConfig
 from saccade.models.text.rnn_language import RnnLanguageConfig
+from saccade.tasks import chapters
 from saccade.tasks.base import Batch, Preparation, Task
 from saccade.tasks.cross_entropy import IGNORED
 from saccade.tasks.language.task import (
@@ -80,6 +81,19 @@ def test_nearly_every_word_is_read_in_an_epoch(count: int, window: int, rows: in
     cut = Windows(numbers(count), window=window, rows=rows, seed=0)
     left = count - starts_of(cut, 0).numel() * cut.window
     assert left <= 2 * window + (rows - 1) * window + 1
+
+
+@given(count=st.integers(300, 2000), window=st.integers(4, 9), rows=st.integers(1, 4))
+def test_windows_of_all_chapters_are_read_once(count: int, window: int, rows: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chapters, "CHAPTER_ROWS", 16)
+        patch.setattr(chapters, "STRETCH", 3)
+        cut = Windows(numbers(count), window=window, rows=rows, seed=0)
+        starts = starts_of(cut, 1).flatten()
+    assert len(starts) == len(set(starts.tolist()))
+    assert len(set((starts % window).tolist())) == 1, "all are shifted alike"
+    most = max(1, cut.count // 16)  # chapters, each of which may leave a batch out
+    assert len(starts) > cut.count - most * rows
 
 
 def test_epochs_start_elsewhere_and_in_another_order_and_repeat_with_the_seed() -> None:

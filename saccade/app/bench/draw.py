@@ -14,6 +14,7 @@ from saccade.app.bench.ours import drawn_images
 from saccade.app.bench.peers import dalle as peers
 from saccade.app.bench.race import SACCADE, CheckedWork, Contender, Race, Tell, Workload
 from saccade.app.bench.settings import Entries, RaceSettings
+from saccade.data.readers.report import counted
 from saccade.data.tokens.vocabulary import CONTROL
 from saccade.errors import ConfigError
 from saccade.models.image_tokens.dalle import Dalle, DalleConfig
@@ -96,7 +97,7 @@ class DrawBench(RaceSettings):
     def _job(self, machine: Machine, batch: int) -> Workload:
         config, number_bytes = self.config, PRECISIONS[self.arithmetic].itemsize
         return Workload(
-            title=f"{batch} image{'s' * (batch > 1)} of {config.grid}×{config.grid} codes drawn "
+            title=f"{counted(batch, 'image')} of {config.grid}×{config.grid} codes drawn "
             f"after {config.text} tokens of text, width {config.width}, {config.depth} layers, "
             f"{self.inference}",
             tokens=batch * config.cells,

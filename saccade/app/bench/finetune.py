@@ -16,6 +16,7 @@ from saccade.app.bench.settings import RaceSettings
 from saccade.app.bench.timing import held_bytes
 from saccade.config import check_positive
 from saccade.data.readers.labelled_texts.rows import TextColumns
+from saccade.data.readers.report import counted
 from saccade.errors import ConfigError, SaccadeError
 from saccade.models import preset
 from saccade.models.text.bert import Bert, BertConfig
@@ -121,9 +122,9 @@ class FineTuneBench(RaceSettings):
     def _title(self, begun: "Beginning") -> str:
         config, texts = begun.config, len(begun.train)
         return (
-            f"{self.epochs} epochs of fine-tuning on {texts:,} texts of "
+            f"{counted(self.epochs, 'epoch')} of fine-tuning on {texts:,} texts of "
             f"{begun.recipe.task.data_name}, {self.batch} to a batch: width {config.width}, "
-            f"{config.depth} layers, {self.arithmetic}"
+            f"{counted(config.depth, 'layer')}, {self.arithmetic}"
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from saccade.data.readers.report import counted
 from saccade.errors import ConfigError
 
 Work = Callable[[], object]
@@ -113,4 +114,4 @@ def machine_name(device: torch.device) -> str:
     """What was measured on, in words."""
     if device.type == "cuda":
         return torch.cuda.get_device_name()
-    return f"CPU, {torch.get_num_threads()} threads"
+    return f"CPU, {counted(torch.get_num_threads(), 'thread')}"

@@ -55,7 +55,7 @@ class LearntRows(ABC):
         """Whether there is anything to learn from these, which are short enough."""
         return torch.ones(len(rows), dtype=torch.bool)
 
-    def noted(self, chapter: "Chapter") -> Counts:
+    def notes(self, chapter: "Chapter") -> Counts:
         """What else to count of a chapter."""
         return {}
 
@@ -176,7 +176,7 @@ class ChapteredBatches:
             if batches is not None and batches.shapes is not None:
                 found["shapes"] = [list(shape) for shape in batches.shapes]
             counts = {name: torch.tensor([value]) for name, value in found.items()}
-            yield counts | self._rows.noted(chapter)
+            yield counts | self._rows.notes(chapter)
             if self.chapters > 1:
                 self._progress(number + 1, self.chapters)
 

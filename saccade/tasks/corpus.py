@@ -19,7 +19,7 @@ import torch
 from saccade.data.batching.ragged import AT_ONCE, Ragged, token_type
 from saccade.data.batching.row_choice import RowChoice
 from saccade.data.files.content_digest import content_digest
-from saccade.data.files.file_state import state
+from saccade.data.files.file_state import recalled, state
 from saccade.data.files.whole_folders import sealed_index, whole_folder
 from saccade.data.readers import TextStream
 from saccade.data.readers.report import counted, joined_names, summary
@@ -162,7 +162,9 @@ class CorpusEncoder:
         kept = self._shards(home, corpus, rows(), lambda: running.count, about)
         (pieces,) = kept.columns
         starts = torch.tensor([*kept.about["begins"], len(pieces)])
-        return ((Ragged(pieces.flat, pieces.starts[starts]),), 0, kept.about), kept.digests
+        texts = Ragged(pieces.flat, pieces.starts[starts])
+        digest = recalled(home / "texts.json", [home / "tokens-0"], texts.fingerprint)
+        return ((texts,), 0, kept.about), (digest,)
 
     def _shards(
         self,

@@ -10,15 +10,9 @@ from torch import Tensor
 from saccade.data.batching.kept_rows import kept_rows
 from saccade.data.batching.ragged import Ragged, Sequences
 from saccade.data.batching.row_choice import RowChoice
+from saccade.tasks import chapters
 from saccade.tasks.base import LengthBound, Preparation
-from saccade.tasks.chapters import (
-    ChapteredBatches,
-    Counts,
-    EachCounted,
-    LearntRows,
-    anew,
-    chapters_of,
-)
+from saccade.tasks.chapters import ChapteredBatches, Counts, EachCounted, LearntRows, anew
 from saccade.tasks.images import cache_folder
 from saccade.tasks.kept_or_told import kept_or_told
 
@@ -57,9 +51,9 @@ class EncodedPart(NamedTuple):
     def fingerprint(self, batches: ChapteredBatches | None = None) -> str:
         """Of the rows that are learnt from, all where there are no batches of them.
 
-        Of a corpus of many chapters it is that of all there is, and how many are learnt from.
+        Of a large corpus it is that of all there is, and how many are learnt from.
         """
-        if (self.chapters if batches is None else batches.chapters) > 1:
+        if self.is_large or (batches is not None and batches.chapters > 1):
             digests = self.whole.digests or [one.fingerprint() for one in self.whole.columns]
             learnt = len(self.stretch[0]) if batches is None else batches.rows
             return " ".join([*digests, f"{self.chosen} {learnt}"])
@@ -69,10 +63,10 @@ class EncodedPart(NamedTuple):
         return " ".join(column.some(rows).fingerprint() for column in self.stretch)
 
     @property
-    def chapters(self) -> int:
-        """How many there are of its rows, if all are learnt from."""
-        tokens = sum(len(column.flat) for column in self.stretch)
-        return chapters_of(len(self.stretch[0]), tokens)
+    def is_large(self) -> bool:
+        """Whether it has more rows or tokens than a start should look through."""
+        rows, tokens = len(self.stretch[0]), sum(len(column.flat) for column in self.stretch)
+        return rows >= 2 * chapters.CHAPTER_ROWS or tokens >= 2 * chapters.CHAPTER_TOKENS
 
     def batches(
         self, rows: LearntRows, how: Preparation, made_by: object, notes: list[str]

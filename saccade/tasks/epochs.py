@@ -50,11 +50,9 @@ class ChapterOrder:
         return int(order[place]), index - (int(ends[place - 1]) if place else 0)
 
 
-class EpochOrder(ChapterOrder):
+def epoch_order(batches: int, rows_of: Callable[[int], Sequence[Tensor] | Tensor]) -> ChapterOrder:
     """The same where a data set is one chapter."""
-
-    def __init__(self, batches: int, rows_of: Callable[[int], Sequence[Tensor] | Tensor]) -> None:
-        super().__init__([batches], lambda epoch, chapter: rows_of(epoch), seed=0)
+    return ChapterOrder([batches], lambda epoch, chapter: rows_of(epoch), seed=0)
 
 
 def shuffled(count: int, *, seed: int, epoch: int) -> Int[Tensor, " count"]:
@@ -62,16 +60,16 @@ def shuffled(count: int, *, seed: int, epoch: int) -> Int[Tensor, " count"]:
     return torch.randperm(count, generator=epoch_draws(seed, epoch))
 
 
-def batches_of(rows: Int[Tensor, " n"], size: int, *, seed: int) -> EpochOrder:
+def batches_of(rows: Int[Tensor, " n"], size: int, *, seed: int) -> ChapterOrder:
     """Each of some rows once an epoch, so many at a time; the last batch may have fewer."""
 
     def of_epoch(epoch: int) -> Sequence[Tensor]:
         return rows[shuffled(len(rows), seed=seed, epoch=epoch)].split(size)
 
-    return EpochOrder(-(-len(rows) // size), of_epoch)
+    return epoch_order(-(-len(rows) // size), of_epoch)
 
 
-def equal_batches(count: int, most: int, *, seed: int, repeats: int = 1) -> EpochOrder:
+def equal_batches(count: int, most: int, *, seed: int, repeats: int = 1) -> ChapterOrder:
     """Every row once an epoch, so many at a time at most, and each batch as large as another, give
     or take one: batch norms want no small ones.
 
@@ -84,4 +82,4 @@ def equal_batches(count: int, most: int, *, seed: int, repeats: int = 1) -> Epoc
         copies = chosen[:, None] + count * torch.arange(repeats)
         return copies.flatten()[:count].tensor_split(batches)
 
-    return EpochOrder(batches, of_epoch)
+    return epoch_order(batches, of_epoch)

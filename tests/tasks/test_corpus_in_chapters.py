@@ -139,3 +139,19 @@ def test_in_chapters_other_data_have_another_fingerprint(
             MANY[name](data, HOW if name != "pairs" else replace(HOW, budget=200)).fingerprint()
         )
     assert len(found) == 2
+
+
+def test_running_texts_that_are_kept_have_the_fingerprint_of_those_that_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept of them is of pieces; where one text ends and another begins counts as well."""
+    monkeypatch.setattr(chapters, "CHAPTER_TOKENS", 8)
+    monkeypatch.setattr(streamed_encoding, "PIECE", 40)
+    (tmp_path / "train.txt").write_text("the dog sees a bird " * 30)
+    (tmp_path / "valid.txt").write_text("the dog sees a cat " * 4)
+    given = LanguageSettings(data=str(tmp_path), unit="stream", vocabulary=300, window=8)
+    kept = [LanguageModelling(given, HOW) for _ in range(2)]
+    assert kept[0]._train.is_large
+    monkeypatch.setattr(corpora, "KEPT_FROM", 1 << 40)
+    held = LanguageModelling(given, HOW)
+    assert {one.fingerprint() for one in kept} == {held.fingerprint()}

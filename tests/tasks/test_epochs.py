@@ -4,12 +4,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.tasks.epochs import EpochOrder, batches_of, equal_batches
+from saccade.tasks.epochs import ChapterOrder, batches_of, equal_batches
 
 counts, sizes, seeds = st.integers(1, 40), st.integers(1, 12), st.integers(0, 99)
 
 
-def epoch_of(order: EpochOrder, number: int) -> list[int]:
+def epoch_of(order: ChapterOrder, number: int) -> list[int]:
     first = number * len(order)
     parts = [order.at(first + at, 0, 1) for at in range(len(order))]
     assert {(counts, epoch) for _, counts, epoch in parts} == {(True, number)}

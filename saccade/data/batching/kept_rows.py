@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from saccade.data.files.file_state import remembered
+from saccade.data.files.file_state import recalled
 from saccade.data.files.whole_folders import sealed_index, sync, whole_folder
 
 PIECE = 1 << 24  # bytes that are checked at a time
@@ -35,7 +35,7 @@ class KeptRows:
         self._arrays = dict[str, np.ndarray[Any, Any]]()
         for name, about in sealed_index(folder)["arrays"].items():
             path, shape, dtype = folder / f"{name}.rows", tuple(about["shape"]), about["dtype"]
-            if remembered(folder / f"{name}.sum.json", [path], partial(_sum, path)) != about["sum"]:
+            if recalled(folder / f"{name}.sum.json", [path], partial(_sum, path)) != about["sum"]:
                 raise ValueError(f"{path} is not what was written there")
             if 0 in shape:  # nothing cannot be mapped
                 self._arrays[name] = np.zeros(shape, dtype)

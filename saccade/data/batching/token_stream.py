@@ -26,21 +26,37 @@ class TokenStream:
     def __len__(self) -> int:
         return self._size
 
-    def at(self, places: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
-        """The tokens at these places."""
+    def take(
+        self, first: Int[Tensor, " runs"], lengths: Int[Tensor, " runs"]
+    ) -> Int[Tensor, " total"]:
+        """Runs of tokens, none of them empty, end to end.
+
+        A place is looked up in the document that it is in: the one in which its run begins, and one
+        further for each end on the way.
+        """
+        before = lengths.cumsum(0) - lengths
+        places = torch.arange(int(lengths.sum())) + torch.repeat_interleave(first - before, lengths)
         if not self._ends:
             return self._flat[places].long()
-        document = self._document(places)
-        ends = self._end_of(document) == places
-        tokens = torch.full_like(places, self._end)
-        tokens[~ends] = self._flat[(places - document)[~ends]].long()
+        document, last = self._document(first), self._document(first + lengths - 1)
+        many = last - document + 1
+        run = torch.repeat_interleave(torch.arange(len(first)), many)
+        ended = torch.arange(len(run)) + (document - (many.cumsum(0) - many))[run]
+        at = self._end_of(ended) - first[run]
+        inside = at < lengths[run]
+        ends = torch.zeros(len(places), dtype=torch.long)
+        ends[(at + before[run])[inside]] = 1
+        passed = ends.cumsum(0) - ends
+        offset = torch.repeat_interleave(document - passed[before], lengths)
+        tokens, word = torch.full_like(places, self._end), ends == 0
+        tokens[word] = self._flat[(places - passed - offset)[word]].long()
         return tokens
 
     def _end_of(self, document: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
         """Where its end stands, the ends before it counted."""
         return self._starts[document + 1] + document
 
-    def _document(self, places: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
+    def _document(self, places: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
         """The first that ends there or later, found by halves: there may be too many to hold."""
         first, last = torch.zeros_like(places), torch.full_like(places, self._ends - 1)
         for _ in range(self._ends.bit_length()):
@@ -72,11 +88,7 @@ class StreamPieces:
     def take(self, rows: Int[Tensor, " B"]) -> tuple[Int[Tensor, " total"], Int[Tensor, " B"]]:
         """Some of the pieces, end to end, and their lengths."""
         lengths = self.lengths_of(rows)
-        before = lengths.cumsum(0) - lengths
-        places = torch.arange(int(lengths.sum())) + torch.repeat_interleave(
-            rows * self.size - before, lengths
-        )
-        return self.stream.at(places), lengths
+        return self.stream.take(rows * self.size, lengths), lengths
 
     def fingerprint(self) -> str:
         """That of a copy."""

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from saccade.data.files.file_state import remembered
+from saccade.data.files.file_state import recalled
 
 
 def content_digest(paths: Iterable[Path], memory: Path) -> str:
@@ -15,7 +15,7 @@ def content_digest(paths: Iterable[Path], memory: Path) -> str:
 
 def _digest(path: Path, memory: Path) -> str:
     name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
-    return str(remembered(memory / f"digest-{name}.json", [path], lambda: _sha256(path)))
+    return str(recalled(memory / f"digest-{name}.json", [path], lambda: _sha256(path)))
 
 
 def _sha256(path: Path) -> str:

@@ -22,7 +22,7 @@ def state(paths: Sequence[Path]) -> list[Any]:
     return [[s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev] for s in stats]
 
 
-def remembered(note: Path, paths: Sequence[Path], find: Callable[[], Any]) -> Any:
+def recalled(note: Path, paths: Sequence[Path], find: Callable[[], Any]) -> Any:
     """What `find` says of the files, or said when it was last asked, if nobody wrote since.
 
     What it says goes through JSON. None is not remembered; nor is anything where nothing can be

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.batching.ragged import Ragged
-from saccade.data.files.file_state import remembered
+from saccade.data.files.file_state import recalled
 from saccade.data.files.journalled_files import (
     FileShard,
     Notes,
@@ -48,7 +48,7 @@ class TokenShards:
         if not notes or not _are_whole(folder, notes):
             raise ValueError(f"{folder} is not what was written there")
         self.columns = _columns(folder, np.dtype(index["kind"]), notes)
-        self.digests: tuple[str, ...] = tuple(index["digests"])
+        self.digests: tuple[str, ...] = tuple(index.get("digests", ()))  # of earlier ones none
         self.duplicates: int = index["duplicates"]
         self.about: dict[str, Any] = index["about"]
 
@@ -101,7 +101,7 @@ def _in_files(shards: Callable[[int], Iterator[Shard]], before: Notes) -> Iterat
 
 def _are_whole(folder: Path, notes: Notes) -> bool:
     paths = [folder / name for name in notes[-1].ends]
-    check = remembered(
+    check = recalled(
         folder / CHECKED, paths, lambda: len(whole_shards(folder, notes)) == len(notes) or None
     )
     return bool(check)

@@ -17,7 +17,7 @@ from saccade.errors import DataError
 from saccade.models.joint.regions import WHOLE, RegionRows
 from saccade.models.joint.vilbert import Vilbert
 from saccade.tasks.base import LengthBound
-from saccade.tasks.epochs import EpochOrder, batches_of
+from saccade.tasks.epochs import ChapterOrder, batches_of
 from saccade.tasks.images import some_of_each
 from saccade.tasks.joint.data import Sighted
 from saccade.tasks.joint.seen_once import SeenOnce
@@ -271,7 +271,7 @@ class SightedTexts:
         return JointBatch(self.glimpse(images), rows, taken.types, of, {}, tokens)
 
 
-def image_order(texts: SightedTexts, most: int, *, budget: int, seed: int) -> EpochOrder:
+def image_order(texts: SightedTexts, most: int, *, budget: int, seed: int) -> ChapterOrder:
     """Which images come when: each with a text once an epoch, and as many at a time as have
     `budget` rows of texts on average.
     """

@@ -167,8 +167,8 @@ class Windows:
     def batch(
         self, starts: Int[Tensor, " rows"], *, counts: bool, whole: bool = True
     ) -> LanguageBatch:
-        index = starts[:, None] + torch.arange(self.window + 1)  # (B, T + 1)
-        words = self.stream.at(index)
+        runs = self.stream.take(starts, torch.full_like(starts, self.window + 1))
+        words = runs.unflatten(0, (len(starts), -1))  # (B, T + 1)
         lengths = torch.full((len(starts),), self.window)
         rows = Rows.of(words[:, :-1].flatten(), lengths)
         return _batch(rows, words[:, 1:].flatten(), counts=counts)
@@ -237,18 +237,12 @@ class LanguageModelling:
             self._data = Windows(stream, window=settings.window, rows=rows, seed=how.seed)
             return
         bound, reach = how.bound(settings.window, "--window"), how.bound(1 << 30, "")
-        lines = BoundedRows.of(train, bound)
-        batches = train.batches(lines, how, bound.tokens, self.report)
-        self._told(batches.left_out, batches.rows, bound, "training lines")
-        short = self._valid.lengths < reach.tokens
-        self._told(int((~short).sum()), int(short.sum()), reach, "validation lines")
-        self._valid = self._valid.where(short)
+        batches = train.batches(BoundedRows.of(train, bound), how, bound.tokens, self.report)
+        self.report += _told(batches.left_out, batches.rows, bound, "training lines")
         self._data = Sentences(texts, self.vocabulary.special, batches)
-
-    def _told(self, left_out: int, left: int, bound: LengthBound, of: str) -> None:
-        self.report += bound.report(left_out, of)
-        if not left:
-            raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
+        short = self._valid.lengths < reach.tokens
+        self.report += _told(int((~short).sum()), int(short.sum()), reach, "validation lines")
+        self._valid = self._valid.where(short)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -289,6 +283,13 @@ class LanguageModelling:
         special = self.vocabulary.special
         unit = self.settings.unit
         return loss_figures(texts_loss(model, self._valid, special, unit, device, progress))
+
+
+def _told(left_out: int, left: int, bound: LengthBound, of: str) -> list[str]:
+    """What was left out, for the user; refuses to leave out all."""
+    if not left:
+        raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
+    return bound.report(left_out, of)
 
 
 def texts_loss(
@@ -346,8 +347,8 @@ def _stream_loss(
     window = min(reach or 1024, len(stream) - 1)
     total, state = 0.0, None
     for start in each_told(range(0, len(stream) - 1, window), progress):
-        places = torch.arange(start, min(start + window + 1, len(stream)))
-        words = stream.at(places)[None].to(device)
+        length = min(window + 1, len(stream) - start)
+        words = stream.take(torch.tensor([start]), torch.tensor([length]))[None].to(device)
         if reach is None:
             hidden, state = model.read(words[:, :-1], state)
         else:

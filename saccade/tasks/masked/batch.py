@@ -91,14 +91,15 @@ class MaskedRows(LearntRows):
     def worth(self, rows: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
         return self.masking.words(self.read(rows)) > 0
 
-    def noted(self, chapter: Chapter) -> Counts:
+    def notes(self, chapter: Chapter) -> Counts:
         """How many words are hidden, how many at most by length, and the slots of a batch."""
         texts = self.read(chapter.rows)
         lengths, most = texts.lengths, torch.zeros(self.longest + 1, dtype=torch.long)
-        most.scatter_reduce_(0, lengths, self.masking.most(texts), "amax")
-        hidden, slots = self.masking.target(self.masking.words(texts)).sum(), 0
+        words, slots = self.masking.words(texts), 0
+        most.scatter_reduce_(0, lengths, self.masking.most(texts, words), "amax")
         if chapter.batches is not None and chapter.batches.shapes is not None:
             slots = max(slots_of(most[lengths[some]]) for some in chapter.batches.epoch(0))
+        hidden = self.masking.target(words).sum()
         return {"hidden": hidden[None], "most": most[None], "slots": torch.tensor([slots])}
 
 

@@ -73,9 +73,9 @@ class Masking:
 
         return texts.summed(of_lines)
 
-    def most(self, texts: TextRows) -> Int[Tensor, " rows"]:
+    def most(self, texts: TextRows, words: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
         """How many words of each are hidden at most: the last whole word may be half too long."""
-        target = self.target(self.words(texts))
+        target = self.target(words)
         if not self.whole_words:
             return target
         longest = texts.largest(texts.lines.longest_words)

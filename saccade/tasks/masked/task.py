@@ -156,7 +156,8 @@ def masked_rows(
         lines=lines,
         read=read,
         masking=masking,
-        longest=min(longest, 2 * len(texts.flat) + frame.special),  # as if all were one pair
+        # No more than if all were one pair, with an end after each text.
+        longest=min(longest, 2 * (len(texts.flat) + len(texts)) + frame.special),
         count=len(lines.tokens) - settings.next_sentence,
         tokens=len(texts.flat),
     )
@@ -189,7 +190,7 @@ class MaskedLanguageModelling:
         )
         made_by = settings.masked, whole, settings.unit, settings.window, settings.next_sentence
         batches = train.batches(rows, how, (*made_by, bound.tokens, how.seed), self.report)
-        self._told(batches, rows, bound, "training")
+        self.report += self._told(batches, rows, bound, "training")
         self._data = MaskedBatches(rows, batches)
         hidden = int(batches.counts["hidden"].sum())
         self._weights = LossWeights(hidden / batches.rows, hidden / batches.tokens)
@@ -199,17 +200,18 @@ class MaskedLanguageModelling:
             settings, self.vocabulary, held_out, self._fixed, longest=reach.tokens, seed=0
         )
         self._valid = held_out_batches(rows)
-        self._told(self._valid.batches, rows, reach, "validation")
+        self.report += self._told(self._valid.batches, rows, reach, "validation")
 
     def _told(
         self, batches: ChapteredBatches, rows: MaskedRows, bound: LengthBound, of: str
-    ) -> None:
+    ) -> list[str]:
+        """What was left out, for the user; refuses to leave out all."""
         of = f"{of} {'pairs' if self.settings.next_sentence else 'lines'}"
-        self.report += bound.report(batches.left_out, of)
         if batches.left_out == rows.count:
             raise DataError(f"{bound.none_fits(of)}, or give --unit stream")
         if not batches.rows:
             raise DataError(f"none of the {of} has a word that the tokenizer knows")
+        return bound.report(batches.left_out, of)
 
     @property
     def batches_per_epoch(self) -> int:
@@ -234,7 +236,7 @@ class MaskedLanguageModelling:
 
     def fingerprint(self) -> str:
         train, valid = (data.texts.lines.tokens for data in (self._data, self._valid))
-        if self._corpus.chapters > 1 or self.settings.unit == "lines":
+        if self._corpus.is_large or self.settings.unit == "lines":
             return f"{self._corpus.fingerprint()} {valid.fingerprint()}"
         return f"{train.fingerprint()} {valid.fingerprint()}"
 

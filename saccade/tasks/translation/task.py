@@ -216,9 +216,11 @@ class Translation:
         rows = BoundedRows.of(train, bound)
         self._train, self._pairs = train, rows.columns
         self._batches = train.batches(rows, how, bound.tokens, self.report)
-        self._told(self._batches.left_out, self._batches.rows, bound, "training pairs")
+        left_out, left = self._batches.left_out, self._batches.rows
+        self.report += _told(left_out, left, bound, "training pairs")
         bound = how.bound(10 * settings.longest, "--longest", "ten times ")
-        self._valid = self._short_enough(valid.columns, bound, "validation pairs")
+        self._valid, told = _short_enough(valid.columns, bound, "validation pairs")
+        self.report += told
 
     @property
     def batches_per_epoch(self) -> int:
@@ -263,17 +265,22 @@ class Translation:
         total, tokens = _total_loss(model, self._valid, self.vocabulary.special, device, progress)
         return loss_figures(total / tokens)
 
-    def _short_enough(self, columns: tuple[Sequences, ...], bound: LengthBound, of: str) -> Sides:
-        longer = torch.stack([column.lengths for column in columns]).amax(dim=0)
-        fits = longer < bound.tokens
-        self._told(int((~fits).sum()), int(fits.sum()), bound, of)
-        source, target = (column.where(fits) for column in columns)
-        return source, target
 
-    def _told(self, left_out: int, left: int, bound: LengthBound, of: str) -> None:
-        if not left:
-            raise DataError(bound.none_fits(of))
-        self.report += bound.report(left_out, of)
+def _short_enough(
+    columns: tuple[Sequences, ...], bound: LengthBound, of: str
+) -> tuple[Sides, list[str]]:
+    """The pairs of which no side is too long, and a line for the user where any is."""
+    longer = torch.stack([column.lengths for column in columns]).amax(dim=0)
+    fits = longer < bound.tokens
+    told = _told(int((~fits).sum()), int(fits.sum()), bound, of)
+    return tuple(column.where(fits) for column in columns), told
+
+
+def _told(left_out: int, left: int, bound: LengthBound, of: str) -> list[str]:
+    """What was left out, for the user; refuses to leave out all."""
+    if not left:
+        raise DataError(bound.none_fits(of))
+    return bound.report(left_out, of)
 
 
 def _loss(

@@ -17,7 +17,7 @@ from saccade.errors import ConfigError, DataError
 from saccade.models.protocol import ScoresTexts
 from saccade.models.text.text_encoder import TextEncoderConfig
 from saccade.tasks.base import Preparation, Progress, silent
-from saccade.tasks.epochs import EpochOrder
+from saccade.tasks.epochs import epoch_order
 from saccade.tasks.tokenizer import tokenizer_asset, trained_tokenizer
 from saccade.tasks.understanding.data import (
     TextSplit,
@@ -102,7 +102,7 @@ class Understanding:
         self.deciding = deciding_of(self.labels)
         lengths = self._train.texts.tokens.lengths[: len(train.rows), None]
         self._batches = how.make_batching(lengths, budget=how.budget, seed=how.seed)
-        self._order = EpochOrder(len(self._batches), self._batches.epoch)
+        self._order = epoch_order(len(self._batches), self._batches.epoch)
 
     def _encoded(self, split: TextSplit, name: str, longest: int, option: str) -> LabelledTexts:
         texts, words = [row.texts for row in split.rows], [row.words for row in split.rows]

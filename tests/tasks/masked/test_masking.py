@@ -119,7 +119,7 @@ def test_whole_words_are_hidden_with_all_their_pieces_and_within_bounds(
     for number in word[found.at].unique():
         pieces = (word == number) & ORDINARY[framed.tokens]
         assert chosen[pieces].all()
-    most = masking.most(data).tolist()
+    most = masking.most(data, masking.words(data)).tolist()
     counts = [len(some) for some in by_text(data, found, every.tolist())]
     assert all(count <= bound for count, bound in zip(counts, most))
 

@@ -31,7 +31,7 @@ from saccade.data.tokens.streamed_encoding import (
     pieces,
     reads_in_pieces,
 )
-from saccade.data.tokens.text_sample import TextSample
+from saccade.data.tokens.text_sample import TextSample, enough_texts
 from saccade.data.tokens.token_shards import Shard, TokenShards, token_shards
 from saccade.data.tokens.vocabulary import Vocabulary
 from saccade.errors import DataError
@@ -266,7 +266,8 @@ def corpus_tokenizer(
         return given, []
     notes = list[str]()
     if _is_large(part.corpus.stream):
-        made_by = settings.level, settings.vocabulary, settings.lowercase, masks, part.name
+        most = enough_texts(settings.level, settings.vocabulary)
+        made_by = settings.level, settings.vocabulary, settings.lowercase, masks, part.name, most
         home = cache_folder() / f"tokenizer-{_key(part.corpus, made_by)}"
 
         def fill(_: Path) -> dict[str, Any]:
@@ -287,7 +288,8 @@ def _learnt(
 ) -> tuple[Vocabulary, list[str]]:
     if part.corpus.running is not None and _is_large(part.corpus.stream):
         return _learnt_from_pieces(settings, part, part.corpus.running, masks=masks)
-    sample = TextSample(part.corpus.texts(part.corpus.stream.good()))
+    most = enough_texts(settings.level, settings.vocabulary)
+    sample = TextSample(part.corpus.texts(part.corpus.stream.good()), most)
     rows = sample.rows
     numbers = torch.tensor([number for number, _ in rows], dtype=torch.long)
     chosen = part.chosen.holds(numbers, sample.total).tolist()
@@ -306,7 +308,8 @@ def _learnt_from_pieces(
     """The same from texts that are never held."""
     count = len(running.texts)
     chosen = part.chosen.holds(torch.arange(count), count).tolist()
-    sample = TextSample((piece,) for number, piece in running.pieces() if chosen[number])
+    pieces_of = ((piece,) for number, piece in running.pieces() if chosen[number])
+    sample = TextSample(pieces_of, enough_texts(settings.level, settings.vocabulary))
     vocabulary = learnt(settings, (text for _, row in sample.rows for text in row), masks=masks)
     if len(sample.rows) == sample.total:
         return vocabulary, []

@@ -112,7 +112,9 @@ def test_a_tokenizer_for_running_text_is_trained_on_some_pieces(
 ) -> None:
     (tmp_path / "book.txt").write_text(TEXT)
     monkeypatch.setattr(streamed_encoding, "PIECE", 40)
-    monkeypatch.setattr(text_sample, "MOST_CHARACTERS", 3000)
+    monkeypatch.setattr(text_sample, "FEWEST_TEXTS", 100)
+    monkeypatch.setattr(text_sample, "FOR_A_TOKEN", 0)
+    monkeypatch.setattr(text_sample, "CHARACTERS", 30)
     how = LanguageSettings(data=str(tmp_path / "book.txt"), vocabulary=300, window=16)
     task = LanguageModelling(how, HOW)
     (told,) = [line for line in task.report if "tokenizer" in line]

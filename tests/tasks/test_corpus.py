@@ -28,13 +28,17 @@ PAIRS = [
 HOW = Preparation(budget=64, seed=3)
 
 
+def keep_everything(patch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Whatever is read is kept there, in shards of some rows."""
+    patch.setenv("SACCADE_CACHE", str(folder))
+    patch.setattr(corpora, "KEPT_FROM", 0)
+    patch.setattr(streamed_encoding, "SHARD", 16)
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Whatever is read is kept, in shards of some rows."""
-    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(corpora, "KEPT_FROM", 0)
-    monkeypatch.setattr(streamed_encoding, "SHARD", 16)
-    return tmp_path / "cache"
+    return keep_everything(monkeypatch, tmp_path / "cache")
 
 
 def write_pairs(folder: Path, pairs: list[tuple[str, str]], split: str = "train") -> Path:

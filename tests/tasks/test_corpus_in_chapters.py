@@ -16,16 +16,12 @@ from saccade.tasks.chapters import ChapteredBatches
 from saccade.tasks.language.task import LanguageModelling, LanguageSettings
 from saccade.tasks.masked.task import MaskedLanguageModelling, MaskedSettings
 from saccade.tasks.translation.task import Translation
-from tests.tasks.test_corpus import HOW, PAIRS, settings, write_pairs
+from tests.tasks.test_corpus import HOW, PAIRS, keep_everything, settings, write_pairs
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Whatever is read is kept, in shards of some rows."""
-    monkeypatch.setenv("SACCADE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(corpora, "KEPT_FROM", 0)
-    monkeypatch.setattr(streamed_encoding, "SHARD", 16)
-    return tmp_path / "cache"
+    return keep_everything(monkeypatch, tmp_path / "cache")
 
 
 def in_chapters(patch: pytest.MonkeyPatch) -> None:
